@@ -2,4 +2,6 @@
 #![no_std]
 #![no_main]
 #[panic_handler]
-fn p(_: &core::panic::PanicInfo) -> ! { loop {} }
+fn p(_: &core::panic::PanicInfo) -> ! {
+    loop {}
+}

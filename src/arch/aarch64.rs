@@ -1,0 +1,158 @@
+//! ARMv8-A in AArch64.
+//!
+//! Barriers and cache maintenance as in the Arm Architecture Reference Manual, B2.3 (ordering) and
+//! D7.5 (caches); `aarch64-cpu` gives the barrier and the register wrappers.
+
+/// Ordering between DMA memory and registers.
+pub mod barrier {
+    use aarch64_cpu::asm::barrier;
+
+    /// Earlier writes to DMA memory (Normal) come before later register writes (Device). The
+    /// outer shareable domain is the one that DMA masters are in; a `DMB` orders the two kinds.
+    #[inline(always)]
+    pub fn release() {
+        barrier::dmb(barrier::OSHST);
+    }
+
+    /// Later reads of DMA memory come after earlier ones.
+    #[inline(always)]
+    pub fn acquire() {
+        barrier::dmb(barrier::OSHLD);
+    }
+}
+
+/// Data cache maintenance by address to the point of coherency.
+pub mod cache {
+    use core::arch::asm;
+    use core::ptr::NonNull;
+
+    use aarch64_cpu::asm::barrier;
+    use aarch64_cpu::registers::{CTR_EL0, Readable};
+
+    /// Bytes of the smallest data cache line (`CTR_EL0.DminLine` is log2 of its words).
+    #[must_use]
+    pub fn line_size() -> usize {
+        4 << CTR_EL0.read(CTR_EL0::DminLine)
+    }
+
+    /// Calls `operation` with the address of every line that the range touches, then waits for
+    /// completion.
+    #[inline(always)]
+    fn each_line(start: NonNull<u8>, length: usize, operation: impl Fn(usize)) {
+        if length == 0 {
+            return;
+        }
+        let line = line_size();
+        let first = start.addr().get() & !(line - 1);
+        let end = start.addr().get().saturating_add(length);
+        let mut address = first;
+        while address < end {
+            operation(address);
+            address += line;
+        }
+        barrier::dsb(barrier::SY);
+    }
+
+    /// Writes dirty lines of `length` bytes at `start` back to memory.
+    pub fn clean(start: NonNull<u8>, length: usize) {
+        each_line(start, length, |address| {
+            // SAFETY: `DC CVAC` changes no memory contents that the CPU can tell apart.
+            unsafe { asm!("dc cvac, {0}", in(reg) address, options(nostack, preserves_flags)) }
+        });
+    }
+
+    /// Drops the lines of `length` bytes at `start`.
+    ///
+    /// # Safety
+    ///
+    /// This throws away what was written to the lines and not cleaned: the caller owns every byte
+    /// of the lines that the range touches, and no reference to them is live.
+    pub unsafe fn invalidate(start: NonNull<u8>, length: usize) {
+        each_line(start, length, |address| {
+            // SAFETY: the caller owns the whole line.
+            unsafe { asm!("dc ivac, {0}", in(reg) address, options(nostack, preserves_flags)) }
+        });
+    }
+
+    /// Writes dirty lines back, then drops them.
+    pub fn clean_and_invalidate(start: NonNull<u8>, length: usize) {
+        each_line(start, length, |address| {
+            // SAFETY: `DC CIVAC` loses nothing: it cleans first.
+            unsafe { asm!("dc civac, {0}", in(reg) address, options(nostack, preserves_flags)) }
+        });
+    }
+}
+
+/// Device accesses of exactly one width, in assembly: a volatile access in Rust may be narrowed,
+/// and one with write-back addressing cannot be emulated by a hypervisor.
+pub mod mmio {
+    use core::arch::asm;
+
+    macro_rules! access {
+        ($read:ident, $load:literal, $write:ident, $store:literal, $width:ty) => {
+            /// Reads one register.
+            ///
+            /// # Safety
+            ///
+            /// `address` must be aligned and mapped as device memory.
+            #[inline(always)]
+            pub unsafe fn $read(address: *const $width) -> $width {
+                let value: $width;
+                // SAFETY: one load from an address that the caller answers for.
+                unsafe {
+                    asm!($load, value = lateout(reg) value, address = in(reg) address,
+                         options(nostack, preserves_flags));
+                }
+                value
+            }
+
+            /// Writes one register.
+            ///
+            /// # Safety
+            ///
+            /// `address` must be aligned and mapped as device memory.
+            #[inline(always)]
+            pub unsafe fn $write(address: *mut $width, value: $width) {
+                // SAFETY: one store to an address that the caller answers for.
+                unsafe {
+                    asm!($store, value = in(reg) value, address = in(reg) address,
+                         options(nostack, preserves_flags));
+                }
+            }
+        };
+    }
+
+    access!(
+        read8,
+        "ldrb {value:w}, [{address}]",
+        write8,
+        "strb {value:w}, [{address}]",
+        u8
+    );
+    access!(
+        read16,
+        "ldrh {value:w}, [{address}]",
+        write16,
+        "strh {value:w}, [{address}]",
+        u16
+    );
+    access!(
+        read32,
+        "ldr {value:w}, [{address}]",
+        write32,
+        "str {value:w}, [{address}]",
+        u32
+    );
+}
+
+/// A hint inside a short busy-wait.
+#[inline(always)]
+pub fn spin_hint() {
+    core::hint::spin_loop();
+}
+
+/// Sleeps until an interrupt is pending, also one that is masked.
+pub fn wait_for_interrupt() {
+    aarch64_cpu::asm::barrier::dsb(aarch64_cpu::asm::barrier::SY);
+    aarch64_cpu::asm::wfi();
+}

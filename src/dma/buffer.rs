@@ -1,0 +1,165 @@
+//! [`DmaBuffer`]: memory that a request owns while a device may reach it.
+
+use core::ptr::NonNull;
+
+/// A stretch of CPU memory, as an address and a length. It owns nothing and promises nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct RawBuffer {
+    /// The first byte.
+    pub start: NonNull<u8>,
+    /// Length in bytes.
+    pub length: usize,
+}
+
+// SAFETY: an address and a length; using them is what needs care, and is unsafe where it happens.
+unsafe impl Send for RawBuffer {}
+
+impl RawBuffer {
+    /// The buffer behind a borrow. The caller keeps the borrow alive for as long as it is used.
+    #[must_use]
+    pub fn of(bytes: &mut [u8]) -> Self {
+        Self {
+            start: NonNull::from(&mut *bytes).cast(),
+            length: bytes.len(),
+        }
+    }
+
+    /// The buffer behind a shared borrow, for transfers to a device: it is only read.
+    #[must_use]
+    pub fn of_shared(bytes: &[u8]) -> Self {
+        Self {
+            start: NonNull::from(bytes).cast(),
+            length: bytes.len(),
+        }
+    }
+
+    /// `length` bytes from `offset`, if they lie inside.
+    #[must_use]
+    pub fn slice(&self, offset: usize, length: usize) -> Option<Self> {
+        let end = offset.checked_add(length)?;
+        if end > self.length {
+            return None;
+        }
+        // SAFETY: `offset <= self.length`: inside the same buffer, or just behind it.
+        let start = unsafe { self.start.add(offset) };
+        Some(Self { start, length })
+    }
+}
+
+/// Where the memory of a [`DmaBuffer`] came from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Origin {
+    Static,
+    Raw,
+}
+
+/// A type-erased buffer that a request of the queue face owns until it is given back.
+///
+/// Completion, error and cancellation all return it; dropping it leaks the memory rather than
+/// freeing it, because a device might still write to it.
+#[derive(Debug)]
+pub struct DmaBuffer {
+    memory: RawBuffer,
+    origin: Origin,
+}
+
+impl DmaBuffer {
+    /// Takes over a buffer that lives for ever.
+    #[must_use]
+    pub fn from_static(bytes: &'static mut [u8]) -> Self {
+        Self {
+            memory: RawBuffer::of(bytes),
+            origin: Origin::Static,
+        }
+    }
+
+    /// Takes over `length` bytes at `start`.
+    ///
+    /// # Safety
+    ///
+    /// Until [`DmaBuffer::into_raw`] has returned the buffer, the memory is valid for reads and
+    /// writes and nothing else reaches it, even if the value is dropped.
+    #[must_use]
+    pub unsafe fn from_raw(start: NonNull<u8>, length: usize) -> Self {
+        Self {
+            memory: RawBuffer { start, length },
+            origin: Origin::Raw,
+        }
+    }
+
+    /// Length in bytes.
+    #[must_use]
+    pub fn length(&self) -> usize {
+        self.memory.length
+    }
+
+    /// The bytes. Only its owner has a `DmaBuffer`, so no device writes to them meanwhile.
+    #[must_use]
+    pub fn as_slice(&self) -> &[u8] {
+        // SAFETY: the constructors made the memory valid and ours alone.
+        unsafe { core::slice::from_raw_parts(self.memory.start.as_ptr(), self.memory.length) }
+    }
+
+    /// The bytes, to be changed.
+    pub fn as_mut_slice(&mut self) -> &mut [u8] {
+        // SAFETY: as above, and `self` is borrowed mutably.
+        unsafe { core::slice::from_raw_parts_mut(self.memory.start.as_ptr(), self.memory.length) }
+    }
+
+    /// The memory's address and length; ownership stays here.
+    pub(crate) fn raw(&self) -> RawBuffer {
+        self.memory
+    }
+
+    /// Gives up ownership: the caller answers for the memory again.
+    #[must_use]
+    pub fn into_raw(self) -> RawBuffer {
+        self.memory
+    }
+
+    /// The slice that [`DmaBuffer::from_static`] took.
+    ///
+    /// # Errors
+    ///
+    /// The buffer itself, if it was made by [`DmaBuffer::from_raw`].
+    pub fn into_static(self) -> Result<&'static mut [u8], Self> {
+        match self.origin {
+            // SAFETY: the memory came as `&'static mut [u8]`, and ownership ends here.
+            Origin::Static => Ok(unsafe {
+                core::slice::from_raw_parts_mut(self.memory.start.as_ptr(), self.memory.length)
+            }),
+            Origin::Raw => Err(self),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_static_buffer_comes_back_whole() {
+        let bytes: &'static mut [u8] = Box::leak(vec![1, 2, 3].into_boxed_slice());
+        let mut buffer = DmaBuffer::from_static(bytes);
+        buffer.as_mut_slice()[1] = 9;
+        assert_eq!(buffer.into_static().unwrap(), &[1, 9, 3]);
+    }
+
+    #[test]
+    fn a_raw_buffer_is_not_turned_into_a_static_one() {
+        let mut bytes = [0_u8; 4];
+        let raw = RawBuffer::of(&mut bytes);
+        // SAFETY: the array outlives the buffer and is not used meanwhile.
+        let buffer = unsafe { DmaBuffer::from_raw(raw.start, raw.length) };
+        assert!(buffer.into_static().is_err());
+    }
+
+    #[test]
+    fn a_slice_of_a_buffer_stays_inside() {
+        let mut bytes = [0_u8; 8];
+        let raw = RawBuffer::of(&mut bytes);
+        assert_eq!(raw.slice(6, 2).unwrap().length, 2);
+        assert!(raw.slice(6, 3).is_none());
+        assert!(raw.slice(usize::MAX, 2).is_none());
+    }
+}

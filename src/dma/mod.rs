@@ -1,0 +1,27 @@
+//! Memory that the CPU shares with devices.
+//!
+//! Called by the controllers (rings, contexts), by `storage` (command and status wrappers) and by
+//! `usb` (control data, mapping a caller's buffer). Three kinds, as `docs/architecture.md` argues:
+//!
+//! - the coherent [`Pool`]: small structures that both sides write, uncached or kept coherent by
+//!   hardware. [`Rules`] give each structure its alignment and the boundary it must not cross;
+//! - [`streaming`] buffers: the caller's memory, reached directly, brought into step with the
+//!   device by [`Mapping`]'s two passes of cache maintenance;
+//! - a bounce line at each end of a streaming read whose ends share cache lines with other data.
+//!
+//! Nothing in coherent memory is ever borrowed as a Rust reference: every access is one volatile
+//! load or store, because the device may change it at any moment.
+
+mod address;
+mod buffer;
+mod pool;
+mod region;
+pub mod streaming;
+
+pub use address::BusAddress;
+pub use buffer::{DmaBuffer, RawBuffer};
+pub use pool::{Allocation, Class, Owner, Pool, PoolError, PoolRecord, PoolUsage, Rules};
+pub use region::CoherentRegion;
+pub use streaming::{DataDirection, Dma, MapError, Mapping, Segment};
+
+pub use crate::arch::barrier::{acquire, release};

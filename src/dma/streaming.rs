@@ -1,0 +1,290 @@
+//! Streaming buffers: the caller's own memory as the source or target of a transfer.
+//!
+//! Called by `usb::transfer` when a class driver submits data. Nothing is copied where the buffer
+//! is aligned and reachable; where the first or last cache line of a read is shared with other
+//! data, only that end goes through a bounce area.
+//!
+//! Why a read needs two passes on a CPU whose caches DMA does not see: before the transfer, a dirty
+//! line could be evicted over the data that the device is writing; after it, a line could have been
+//! fetched speculatively while the data was still under way. A write needs one pass, before.
+
+use core::ptr::NonNull;
+
+use super::pool::{Allocation, RawCoherent};
+use super::{BusAddress, RawBuffer};
+
+/// Which way data moves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DataDirection {
+    /// The CPU's memory is read by the device.
+    ToDevice,
+    /// The CPU's memory is written by the device.
+    FromDevice,
+}
+
+/// What a platform knows about DMA: addresses, coherency and cache maintenance.
+///
+/// # Safety
+///
+/// `bus_address` must tell the truth: the stack hands its answer to DMA masters. The maintenance
+/// functions must do what they say on platforms that are not coherent.
+pub unsafe trait Dma {
+    /// Whether hardware keeps caches and DMA coherent, so that no maintenance is due.
+    fn coherent(&self) -> bool;
+
+    /// Bytes of the cache line that maintenance works on: a power of two, 16 to 128.
+    fn cache_line(&self) -> usize;
+
+    /// Where devices find the `length` bytes at `start`: contiguous for them, or `None`.
+    fn bus_address(&self, start: NonNull<u8>, length: usize) -> Option<BusAddress>;
+
+    /// Writes the dirty lines of the range back to memory.
+    fn clean(&self, start: NonNull<u8>, length: usize);
+
+    /// Drops the lines of the range.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns every byte of the lines that the range touches: what was written to them and
+    /// not cleaned is lost.
+    unsafe fn invalidate(&self, start: NonNull<u8>, length: usize);
+}
+
+/// A contiguous piece of memory for a controller to read or write.
+///
+/// Only the crate makes them, out of pool memory and mapped buffers: a controller cannot be told to
+/// reach anything else.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Segment {
+    bus: BusAddress,
+    length: u32,
+}
+
+impl Segment {
+    /// No bytes.
+    pub const EMPTY: Self = Self {
+        bus: BusAddress::new(0),
+        length: 0,
+    };
+
+    /// The devices' address of the first byte.
+    #[must_use]
+    pub fn bus(&self) -> BusAddress {
+        self.bus
+    }
+
+    /// Length in bytes.
+    #[must_use]
+    pub fn length(&self) -> u32 {
+        self.length
+    }
+}
+
+impl From<RawCoherent> for Segment {
+    fn from(memory: RawCoherent) -> Self {
+        Self {
+            bus: memory.bus,
+            length: memory.length as u32,
+        }
+    }
+}
+
+/// Why a buffer cannot be reached by a controller.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MapError {
+    /// The platform gives no contiguous bus address, or one above the controller's mask. Move the
+    /// buffer, or use one from the pool.
+    Unreachable,
+    /// An end of the buffer shares a cache line, and the bounce area is too small for it. Align
+    /// the buffer to the cache line.
+    NoBounce,
+    /// Longer than one mapping can be: 4 GiB - 1 bytes.
+    TooLong,
+}
+
+/// How a controller wants memory to be cut.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SegmentRules {
+    /// The highest address that the controller can form.
+    pub mask: u64,
+    /// A bounced end reaches to a multiple of this: 1 where pieces may have any length (xHCI), 4096
+    /// where memory is scattered at pages only (EHCI, OHCI). Bounce areas hold two of them, or two
+    /// cache lines if that is more.
+    pub grain: usize,
+}
+
+/// A buffer that a device may reach, from [`Mapping::map`] to [`Mapping::unmap`].
+#[derive(Debug)]
+pub struct Mapping {
+    buffer: RawBuffer,
+    direction: DataDirection,
+    head: usize,
+    tail: usize,
+    head_bounce: Option<RawCoherent>,
+    tail_bounce: Option<RawCoherent>,
+    segments: [Segment; 3],
+    count: usize,
+}
+
+impl Mapping {
+    /// Maps `buffer` for a transfer and makes the first pass of cache maintenance.
+    ///
+    /// `bounce` holds the ends of a read that share cache lines.
+    ///
+    /// # Errors
+    ///
+    /// [`MapError`] says why the controller cannot reach the buffer; nothing was changed.
+    pub(crate) fn map(
+        dma: &impl Dma,
+        rules: SegmentRules,
+        buffer: RawBuffer,
+        direction: DataDirection,
+        bounce: Option<&Allocation>,
+    ) -> Result<Self, MapError> {
+        u32::try_from(buffer.length).map_err(|_| MapError::TooLong)?;
+        let bus = dma
+            .bus_address(buffer.start, buffer.length)
+            .ok_or(MapError::Unreachable)?;
+        if !bus.reachable(buffer.length, rules.mask) {
+            return Err(MapError::Unreachable);
+        }
+        let mut mapping = Self {
+            buffer,
+            direction,
+            head: 0,
+            tail: 0,
+            head_bounce: None,
+            tail_bounce: None,
+            segments: [
+                Segment {
+                    bus,
+                    length: buffer.length as u32,
+                },
+                Segment::EMPTY,
+                Segment::EMPTY,
+            ],
+            count: 1,
+        };
+        if !dma.coherent() {
+            if direction == DataDirection::FromDevice {
+                mapping.bounce_ends(dma.cache_line(), rules.grain, bounce)?;
+            }
+            let middle = mapping.middle();
+            dma.clean(middle.start, middle.length);
+        }
+        Ok(mapping)
+    }
+
+    /// The pieces to transfer, in order.
+    #[must_use]
+    pub(crate) fn segments(&self) -> &[Segment] {
+        self.segments.get(..self.count).unwrap_or_default()
+    }
+
+    /// Bytes that go through the bounce area.
+    #[must_use]
+    pub(crate) fn bounced(&self) -> usize {
+        self.head + self.tail
+    }
+
+    /// Ends the mapping after the device has let go of it: the second pass of a read, and the
+    /// bounced ends of the `actual` bytes that came.
+    ///
+    /// The memory belongs to the CPU again when this returns.
+    pub(crate) fn unmap(self, dma: &impl Dma, actual: usize) {
+        if self.direction == DataDirection::ToDevice || dma.coherent() {
+            return;
+        }
+        let middle = self.middle();
+        // SAFETY: `bounce_ends` left only lines in the middle that lie wholly inside the buffer,
+        // which the request owns until this returns.
+        unsafe { dma.invalidate(middle.start, middle.length) };
+        if let Some(bounce) = self.head_bounce {
+            self.copy_out(bounce, 0, self.head.min(actual));
+        }
+        if let Some(bounce) = self.tail_bounce {
+            let start = self.buffer.length - self.tail;
+            self.copy_out(bounce, start, self.tail.min(actual.saturating_sub(start)));
+        }
+    }
+
+    /// The part of the buffer that the device reaches directly.
+    fn middle(&self) -> RawBuffer {
+        let length = self.buffer.length - self.head - self.tail;
+        self.buffer.slice(self.head, length).unwrap_or(RawBuffer {
+            length: 0,
+            ..self.buffer
+        })
+    }
+
+    /// Sends each end that shares a cache line through the bounce area.
+    fn bounce_ends(
+        &mut self,
+        line: usize,
+        grain: usize,
+        bounce: Option<&Allocation>,
+    ) -> Result<(), MapError> {
+        let start = self.buffer.start.addr().get();
+        let end = start + self.buffer.length;
+        let grain = grain.max(line);
+        if start.is_multiple_of(line) && end.is_multiple_of(line) {
+            return Ok(());
+        }
+        if !start.is_multiple_of(line) {
+            self.head = (grain - start % grain).min(self.buffer.length);
+        }
+        let rest = self.buffer.length - self.head;
+        if rest != 0 && !end.is_multiple_of(line) {
+            self.tail = (end % grain).min(rest);
+        }
+        let bounce = bounce.ok_or(MapError::NoBounce)?;
+        // The head keeps its offset in the grain, so that it ends where the middle begins.
+        let head_offset = if self.head == 0 { 0 } else { start % grain };
+        self.head_bounce = Some(
+            bounce
+                .raw(head_offset, self.head)
+                .ok_or(MapError::NoBounce)?,
+        );
+        self.tail_bounce = Some(bounce.raw(grain, self.tail).ok_or(MapError::NoBounce)?);
+        self.cut();
+        Ok(())
+    }
+
+    /// Rebuilds the segments from head, middle and tail.
+    fn cut(&mut self) {
+        let whole = self.segments[0];
+        let middle = Segment {
+            bus: whole.bus.offset(self.head as u64),
+            length: whole.length - (self.head + self.tail) as u32,
+        };
+        let ends = [
+            self.head_bounce.map(Segment::from),
+            Some(middle),
+            self.tail_bounce.map(Segment::from),
+        ];
+        self.count = 0;
+        for piece in ends.into_iter().flatten().filter(|piece| piece.length != 0) {
+            if let Some(slot) = self.segments.get_mut(self.count) {
+                *slot = piece;
+                self.count += 1;
+            }
+        }
+    }
+
+    /// Copies `length` bytes of a bounced end to byte `offset` of the buffer.
+    fn copy_out(&self, bounce: RawCoherent, offset: usize, length: usize) {
+        debug_assert!(length <= bounce.length && offset + length <= self.buffer.length);
+        for index in 0..length {
+            // SAFETY: `length` is at most the end's length, which both the bounce piece and the
+            // buffer from `offset` on hold; the request owns the buffer until `unmap` returns.
+            unsafe {
+                let byte = bounce.cpu.add(index).read_volatile();
+                self.buffer.start.add(offset + index).write(byte);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "streaming_tests.rs"]
+mod tests;

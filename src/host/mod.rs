@@ -1,0 +1,14 @@
+//! Host controllers: the traits that the USB core drives, and a driver for each kind of chip.
+//!
+//! Called by `usb`; calls `dma` and `mmio`. A driver has the same file names as its neighbours:
+//! `regs`, structures, `queue`, `controller`, `port`, `endpoint`, `quirks`. Read `traits` first.
+
+mod traits;
+mod types;
+
+pub use traits::{Devices, Endpoints, HostController, Hubs, RootPorts};
+pub use types::{
+    Addressing, Attachment, Capabilities, ControllerFault, DeviceHandle, EndpointConfig,
+    EndpointHandle, EndpointKind, Event, HostError, HubInfo, Outcome, PortProtocol, PortStatus,
+    Report, Requirement, RootPort, Sequence, Token, Transfer, Translator,
+};

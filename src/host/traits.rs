@@ -1,0 +1,222 @@
+//! What every controller driver offers the USB core, in five parts.
+//!
+//! The rules, for all of them:
+//! - nothing waits: an operation that takes time is begun, and its end is an [`Event`];
+//! - at most one operation of a device, and one of an endpoint, is under way; the core sees to it;
+//! - the core gives `now` along; a driver has deadlines of its own for what only the controller
+//!   does (commands, halts, doorbells) and says by [`HostController::next_deadline`] when it wants to
+//!   be polled again at the latest;
+//! - everything that the controller writes is checked before it is believed.
+//!
+//! `docs/architecture.md` maps every method to xHCI, EHCI and OHCI.
+
+use super::types::{
+    Addressing, Attachment, Capabilities, DeviceHandle, EndpointConfig, EndpointHandle, Event,
+    HostError, HubInfo, PortProtocol, PortStatus, Requirement, RootPort, Sequence, Transfer,
+};
+use crate::dma::Pool;
+use crate::time::Instant;
+
+/// Part one: the controller as a whole.
+pub trait HostController {
+    /// What it can do.
+    fn capabilities(&self) -> Capabilities;
+
+    /// What it needs, beyond what the caller passed in.
+    fn requirement(&self) -> Requirement;
+
+    /// Begins to take the controller from whatever state it is in, to running: firmware hand-off,
+    /// halt, reset, memory, run. Ends with [`Event::Started`].
+    fn start(&mut self, pool: &mut Pool<'_>, now: Instant);
+
+    /// Begins to halt and reset it. Ends with [`Event::Stopped`]; all handles are stale then. The
+    /// caller reclaims the controller's memory after that.
+    fn stop(&mut self, now: Instant);
+
+    /// Takes the next thing that happened, if any. Bounded work; no register is read where memory
+    /// tells as much. The pool is for what `start` allocates after the reset.
+    fn poll(&mut self, pool: &mut Pool<'_>, now: Instant) -> Option<Event>;
+
+    /// Tells the controller how far events were taken, after a batch of [`HostController::poll`] calls
+    /// that ended with `None`. Called once a batch.
+    fn acknowledge_events(&mut self);
+
+    /// When the driver must be polled again at the latest, for its own deadlines.
+    fn next_deadline(&self) -> Instant;
+}
+
+/// Part two: devices.
+pub trait Devices {
+    /// Reserves what a device needs and opens its endpoint 0, with the packet size that its speed
+    /// surely has. Ends with [`Event::Device`].
+    ///
+    /// # Errors
+    ///
+    /// [`HostError::StorageFull`], [`HostError::Pool`]: nothing was reserved.
+    fn open_device(
+        &mut self,
+        pool: &mut Pool<'_>,
+        attachment: &Attachment,
+        now: Instant,
+    ) -> Result<DeviceHandle, HostError>;
+
+    /// Gives the device an address, or tells the core to. If by the controller, ends with
+    /// [`Event::Device`].
+    ///
+    /// # Errors
+    ///
+    /// [`HostError::Stale`], [`HostError::Busy`].
+    fn address_device(
+        &mut self,
+        device: DeviceHandle,
+        now: Instant,
+    ) -> Result<Addressing, HostError>;
+
+    /// The device has taken the address that [`Devices::address_device`] told the core to set.
+    fn adopt_address(&mut self, device: DeviceHandle, address: u8);
+
+    /// Changes the packet size of endpoint 0, which is idle, to `bytes` as the device descriptor
+    /// says. Ends with [`Event::Device`].
+    ///
+    /// # Errors
+    ///
+    /// [`HostError::Stale`], [`HostError::Busy`].
+    fn set_max_packet0(
+        &mut self,
+        device: DeviceHandle,
+        bytes: u16,
+        now: Instant,
+    ) -> Result<(), HostError>;
+
+    /// Endpoint 0 of the device.
+    fn endpoint0(&self, device: DeviceHandle) -> Option<EndpointHandle>;
+
+    /// Makes all endpoints usable that were opened since the last call, and forgets those that
+    /// were closed. Called after SET_CONFIGURATION or SET_INTERFACE was decided on, before it is
+    /// sent. Ends with [`Event::Device`].
+    ///
+    /// # Errors
+    ///
+    /// [`HostError::Stale`], [`HostError::Busy`].
+    fn configure(&mut self, device: DeviceHandle, now: Instant) -> Result<(), HostError>;
+
+    /// Closes the device and all its endpoints, whatever is in flight: after [`Event::Device`] its
+    /// memory is not reached any more. Transfers in flight are reported as cancelled before that.
+    ///
+    /// # Errors
+    ///
+    /// [`HostError::Stale`].
+    fn close_device(&mut self, device: DeviceHandle, now: Instant) -> Result<(), HostError>;
+}
+
+/// Part three: endpoints and transfers.
+pub trait Endpoints {
+    /// Reserves what an endpoint needs. It is usable after [`Devices::configure`].
+    ///
+    /// # Errors
+    ///
+    /// [`HostError::StorageFull`], [`HostError::Pool`], [`HostError::Stale`],
+    /// [`HostError::Unsupported`] for streams: nothing was reserved.
+    fn open_endpoint(
+        &mut self,
+        pool: &mut Pool<'_>,
+        device: DeviceHandle,
+        config: &EndpointConfig,
+    ) -> Result<EndpointHandle, HostError>;
+
+    /// Drops an idle endpoint at the next [`Devices::configure`].
+    ///
+    /// # Errors
+    ///
+    /// [`HostError::Stale`].
+    fn close_endpoint(&mut self, endpoint: EndpointHandle) -> Result<(), HostError>;
+
+    /// Queues a transfer behind those in flight. The controller may not see it before
+    /// [`Endpoints::kick`].
+    ///
+    /// # Errors
+    ///
+    /// [`HostError::QueueFull`], [`HostError::TooLong`], [`HostError::Halted`],
+    /// [`HostError::Stale`]: nothing was queued.
+    fn submit(
+        &mut self,
+        endpoint: EndpointHandle,
+        transfer: &Transfer<'_>,
+    ) -> Result<(), HostError>;
+
+    /// Tells the controller that transfers were queued: once for any number of them.
+    fn kick(&mut self, endpoint: EndpointHandle, stream: u16);
+
+    /// Counts all transfers of the endpoint up to the newest quiet one as done, because its owner
+    /// knows so from elsewhere (a command wrapper is done when its status has come).
+    fn retire(&mut self, endpoint: EndpointHandle);
+
+    /// Stops the endpoint, running or halted, and takes its transfers back: each is reported as
+    /// [`Outcome::Cancelled`](super::Outcome::Cancelled) with the bytes that were moved, or as it
+    /// ended after all, and then [`Event::Endpoint`] comes. Nothing reaches their memory then.
+    ///
+    /// # Errors
+    ///
+    /// [`HostError::Stale`], [`HostError::Busy`].
+    fn quiesce(&mut self, endpoint: EndpointHandle, now: Instant) -> Result<(), HostError>;
+
+    /// Makes a quiesced endpoint usable again, after the device's own halt was cleared if it had
+    /// one. Ends with [`Event::Endpoint`].
+    ///
+    /// # Errors
+    ///
+    /// [`HostError::Stale`], [`HostError::Busy`].
+    fn restart(
+        &mut self,
+        endpoint: EndpointHandle,
+        sequence: Sequence,
+        now: Instant,
+    ) -> Result<(), HostError>;
+}
+
+/// Part four: hubs, as far as a controller must know them.
+pub trait Hubs {
+    /// Tells the controller that a device is a hub, before anything behind it is opened. Ends with
+    /// [`Event::Device`].
+    ///
+    /// # Errors
+    ///
+    /// [`HostError::Stale`], [`HostError::Busy`].
+    fn update_hub(
+        &mut self,
+        device: DeviceHandle,
+        hub: &HubInfo,
+        now: Instant,
+    ) -> Result<(), HostError>;
+}
+
+/// Part five: root ports. The core times power, debounce, reset and recovery.
+pub trait RootPorts {
+    /// Which bus the port belongs to.
+    fn port_protocol(&self, port: RootPort) -> PortProtocol;
+
+    /// Reads what the port shows.
+    fn read_port(&self, port: RootPort) -> PortStatus;
+
+    /// Clears the change bits that `status` shows.
+    fn acknowledge(&mut self, port: RootPort, status: &PortStatus);
+
+    /// Switches the port's power, where it can be switched.
+    fn power_port(&mut self, port: RootPort, on: bool);
+
+    /// Begins a reset. Where [`Capabilities::reset_hold`] is `None` it ends by itself, else with
+    /// [`RootPorts::end_reset`].
+    fn begin_reset(&mut self, port: RootPort);
+
+    /// Ends a reset that the core has timed.
+    fn end_reset(&mut self, port: RootPort);
+
+    /// Begins a warm reset of a SuperSpeed port; a plain one elsewhere.
+    fn begin_warm_reset(&mut self, port: RootPort);
+
+    /// Disables the port: the device on it is not talked to any more.
+    fn disable_port(&mut self, port: RootPort);
+
+    /// Gives the port to the companion controller. Returns `false` where there is none.
+    fn hand_over(&mut self, port: RootPort) -> bool;
+}

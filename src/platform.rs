@@ -1,0 +1,62 @@
+//! [`Platform`]: all that the stack asks of a board or kernel.
+//!
+//! Implemented by the boards under `platforms/`, by an embedding kernel, and by the models. The
+//! stack never reaches around it: registers come from [`Platform::Bus`], memory from
+//! [`Dma`](crate::dma::Dma), time from [`Platform::now`].
+
+use core::fmt;
+
+use crate::dma::Dma;
+use crate::mmio::Bus;
+use crate::time::{Duration, Instant};
+
+/// A controller of a host, by the order in which it was added.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct ControllerId(pub u8);
+
+/// What a board or kernel provides.
+pub trait Platform: Dma {
+    /// How controllers' registers are reached.
+    type Bus: Bus;
+
+    /// The time. It never goes back.
+    fn now(&self) -> Instant;
+
+    /// Waits until something may have happened, at the latest until `until`.
+    ///
+    /// Called by the blocking face between polls. May return early, and at once. A platform with
+    /// interrupts sleeps here; one without spins for a moment.
+    fn wait(&self, until: Instant);
+
+    /// Stops all DMA of a controller for good: bus mastering off, or the chip's reset line.
+    /// Returns whether it is certain that the controller reaches no memory any more.
+    ///
+    /// The last resort of a blocking read whose controller does not let go of the caller's buffer.
+    /// A platform that has no such means returns `false`, and says so in
+    /// [`Platform::can_cut_dma`]: its blocking reads then go through memory of the stack's own.
+    fn cut_dma(&self, controller: ControllerId) -> bool;
+
+    /// Whether [`Platform::cut_dma`] works for this controller.
+    fn can_cut_dma(&self, controller: ControllerId) -> bool;
+
+    /// A line for a person: what was found, what failed and why. Dropped by default.
+    fn log(&self, line: fmt::Arguments<'_>) {
+        let _ = line;
+    }
+}
+
+/// A platform's clock as an [`embedded_hal::delay::DelayNs`], for drivers of pins and PHYs that
+/// want one.
+#[derive(Debug)]
+pub struct PlatformDelay<'p, P>(pub &'p P);
+
+impl<P: Platform> embedded_hal::delay::DelayNs for PlatformDelay<'_, P> {
+    fn delay_ns(&mut self, nanoseconds: u32) {
+        // One microsecond more than asked: the clock may be about to tick.
+        let span = Duration::from_micros(u64::from(nanoseconds.div_ceil(1_000)) + 1);
+        let until = self.0.now() + span;
+        while self.0.now() < until {
+            crate::arch::spin_hint();
+        }
+    }
+}
