@@ -17,6 +17,7 @@ pub mod host;
 #[allow(unsafe_code)]
 pub mod mmio;
 pub mod platform;
+pub mod scsi;
 pub mod time;
 pub mod usb;
 
