@@ -18,6 +18,7 @@ pub mod host;
 pub mod mmio;
 pub mod platform;
 pub mod scsi;
+pub mod storage;
 pub mod time;
 pub mod usb;
 
