@@ -17,6 +17,8 @@ pub mod host;
 #[allow(unsafe_code)]
 pub mod mmio;
 pub mod platform;
+pub mod scsi;
+pub mod storage;
 pub mod time;
 pub mod usb;
 
