@@ -37,7 +37,8 @@ pub(super) fn install_sources(compiler: &Compiler) -> Result<()> {
         let lists = PrivateLists::make(&archives, suite)?;
         if let Some(package) = lists.find_package(&compiler.version)? {
             let sources = lists.download_and_unpack(&package, &compiler.version)?;
-            return put_into_sysroot(&sources, compiler);
+            put_into_sysroot(&sources, compiler)?;
+            return lists.remove();
         }
     }
     bail!(
@@ -106,6 +107,11 @@ impl PrivateLists {
         fs::remove_file(file)?;
         step.done();
         Ok(unpacked.join(format!("usr/src/rustc-{version}/library")))
+    }
+
+    /// Removes the lists and what was unpacked: the sysroot has all that is needed.
+    fn remove(self) -> Result<()> {
+        remove_directory(&self.directory)
     }
 
     /// An apt program that sees our lists and sources only. Pinning, proxies and credentials of

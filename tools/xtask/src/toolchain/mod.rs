@@ -4,7 +4,8 @@
 //!
 //! 1. the targets are installed: cargo needs nothing more;
 //! 2. the sources of the standard library are there: cargo builds `core` from them;
-//! 3. `rustup target add`;
+//! 3. `rustup target add`, unless the machine's owner has turned rustup's automatic installation off
+//!    (`RUSTUP_AUTO_INSTALL=0`): ours would be one;
 //! 4. where rustup can't download: the sources from the machine's own package archive, in exactly
 //!    the compiler's version ([`archive`]), then as 2.
 //!
@@ -143,6 +144,9 @@ const RUSTUP_DEADLINE: Duration = Duration::from_secs(120);
 
 fn add_targets(targets: &[&str]) -> Result<()> {
     let rustup = command::find("rustup").context("not there")?;
+    if std::env::var("RUSTUP_AUTO_INSTALL").is_ok_and(|value| value == "0") {
+        bail!("automatic installation is turned off");
+    }
     let step = Step::start(format!(
         "Installing the targets {} (rustup)",
         targets.join(", ")
