@@ -10,6 +10,7 @@
 
 #[allow(unsafe_code)]
 pub mod arch;
+pub mod block;
 pub(crate) mod bytes;
 #[allow(unsafe_code)]
 pub mod dma;
@@ -17,9 +18,12 @@ pub mod host;
 #[allow(unsafe_code)]
 pub mod mmio;
 pub mod platform;
+pub mod policy;
 pub mod scsi;
+pub mod stack;
 pub mod storage;
 pub mod time;
 pub mod usb;
 
 pub use platform::Platform;
+pub use stack::Host;

@@ -208,6 +208,18 @@ impl Mapping {
         }
     }
 
+    /// Ends the mapping of a transfer that brought exactly as many bytes as `bytes` has, and copies
+    /// them there too.
+    pub(crate) fn unmap_and_peek(self, dma: &impl Dma, bytes: &mut [u8]) {
+        let buffer = self.buffer;
+        self.unmap(dma, bytes.len());
+        for (index, byte) in bytes.iter_mut().enumerate().take(buffer.length) {
+            // SAFETY: inside the buffer, which the request still owns, and which no device writes
+            // to any more.
+            *byte = unsafe { buffer.start.add(index).read() };
+        }
+    }
+
     /// The part of the buffer that the device reaches directly.
     fn middle(&self) -> RawBuffer {
         let length = self.buffer.length - self.head - self.tail;

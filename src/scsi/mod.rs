@@ -4,9 +4,12 @@
 //! is big-endian. Read SPC-4 for what all devices have in common, SBC-3 for disks.
 
 pub mod capacity;
+pub mod bring_up;
 pub mod cdb;
 pub mod inquiry;
 pub mod mode;
 pub mod sense;
 pub mod text;
+pub mod transport;
+pub mod unit;
 pub mod vpd;

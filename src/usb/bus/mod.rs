@@ -266,6 +266,12 @@ impl<'s, C: Driver> Bus<'s, C> {
         &mut self.pool
     }
 
+    /// Ends a bus whose controllers have stopped.
+    #[must_use]
+    pub fn into_pool(self) -> Pool<'s> {
+        self.pool
+    }
+
     /// What a device's controller can do.
     #[must_use]
     pub fn capabilities(&self, device: DeviceId) -> Option<Capabilities> {
