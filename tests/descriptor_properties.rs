@@ -79,9 +79,26 @@ fn storage_setting() -> impl Strategy<Value = Vec<u8>> {
     )
 }
 
+/// A UAS setting with four pipes in any order, now and then one of the wrong direction.
+fn uas_setting() -> impl Strategy<Value = Vec<u8>> {
+    let pipes = Just([(1_u8, 0_u8), (2, 0x80), (3, 0x80), (4, 0)]).prop_shuffle();
+    let flips = vec(prop_oneof![15 => Just(0_u8), 1 => Just(0x80)], 4);
+    (pipes, flips).prop_map(|(pipes, flips)| {
+        let mut bytes = vec![9, 4, 0, 1, 4, 8, 6, 0x62, 0];
+        for ((pipe, direction), flip) in pipes.into_iter().zip(flips) {
+            bytes.extend([7, 5, pipe | (direction ^ flip), 2, 0, 4, 0]);
+            bytes.extend([6, 0x30, 15, 4, 0, 0, 4, 0x24, pipe, 0]);
+        }
+        bytes
+    })
+}
+
 /// A configuration: a head with any total length, then records.
 fn configuration() -> impl Strategy<Value = Vec<u8>> {
-    let parts = vec(prop_oneof![4 => record(), 1 => storage_setting()], 0..20);
+    let parts = vec(
+        prop_oneof![4 => record(), 1 => storage_setting(), 1 => uas_setting()],
+        0..20,
+    );
     (any::<u16>(), any::<bool>(), parts).prop_map(|(length, is_right, parts)| {
         let body = parts.concat();
         let right = u16::try_from(9 + body.len()).unwrap();
