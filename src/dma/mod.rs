@@ -22,6 +22,6 @@ pub use address::BusAddress;
 pub use buffer::{DmaBuffer, RawBuffer};
 pub use pool::{Allocation, Class, Owner, Pool, PoolError, PoolRecord, PoolUsage, Rules};
 pub use region::CoherentRegion;
-pub use streaming::{DataDirection, Dma, MapError, Mapping, Segment};
+pub use streaming::{DataDirection, Dma, MapError, Mapping, Segment, SegmentRules};
 
 pub use crate::arch::barrier::{acquire, release};
