@@ -75,25 +75,26 @@ impl Cbw {
     /// `USBC`, read little-endian.
     const SIGNATURE: u32 = 0x4342_5355;
 
-    /// The wrapper as it goes over the wire.
+    /// The wrapper as it goes over the wire. One literal, because it is made for every command.
     #[must_use]
-    pub fn to_bytes(&self) -> [u8; Self::LENGTH] {
-        let mut bytes = [0; Self::LENGTH];
+    #[rustfmt::skip]
+    pub const fn to_bytes(&self) -> [u8; Self::LENGTH] {
+        let [s0, s1, s2, s3] = Self::SIGNATURE.to_le_bytes();
+        let [t0, t1, t2, t3] = self.tag.to_le_bytes();
+        let [l0, l1, l2, l3] = self.data.length().to_le_bytes();
         let flags = match self.data {
             DataPhase::In(_) => 0x80,
             DataPhase::Out(_) | DataPhase::None => 0x00,
         };
-        let fields = Self::SIGNATURE
-            .to_le_bytes()
-            .into_iter()
-            .chain(self.tag.to_le_bytes())
-            .chain(self.data.length().to_le_bytes())
-            .chain([flags, self.lun.0, self.cdb.length()])
-            .chain(*self.cdb.padded());
-        for (slot, byte) in bytes.iter_mut().zip(fields) {
-            *slot = byte;
-        }
-        bytes
+        let [c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12, c13, c14, c15] =
+            *self.cdb.padded();
+        [
+            s0, s1, s2, s3,
+            t0, t1, t2, t3,
+            l0, l1, l2, l3,
+            flags, self.lun.0, self.cdb.length(),
+            c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12, c13, c14, c15,
+        ]
     }
 }
 
