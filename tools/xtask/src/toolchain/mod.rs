@@ -41,8 +41,7 @@ impl Core {
         let mut command = command::cargo();
         command
             .arg(subcommand)
-            .arg("--target-dir")
-            .arg(workspace::bare_metal_target());
+            .env("CARGO_TARGET_DIR", workspace::bare_metal_target());
         if self == Self::FromSource {
             command.env("RUSTC_BOOTSTRAP", "1").arg("-Zbuild-std=core");
             // Cargo would report on every build what later compilers will say about `core` itself.
