@@ -118,7 +118,7 @@ fn name(command: &Command) -> String {
 
 /// The program and the first of its arguments: enough to know which step it was.
 fn described(command: &Command) -> String {
-    let arguments = command.get_args().take(3).map(OsStr::to_string_lossy);
+    let arguments = command.get_args().take(5).map(OsStr::to_string_lossy);
     let mut words = vec![name(command).into()];
     words.extend(arguments);
     words.join(" ")

@@ -13,7 +13,7 @@
 //! | [`disk`] | disk images made and checked with the real tools |
 //! | [`qemu`], [`marker`], [`transcript`] | the emulator, its console and its control socket; what the board says in marker lines |
 //! | [`demo`], [`run`] | the demo, its verdict, and a plain run |
-//! | [`check`], [`test`] | what CI runs |
+//! | [`check`], [`mod@test`] | what CI runs |
 //!
 //! Errors are [`anyhow::Error`]s whose alternate form (`{:#}`) is one line that says what to do.
 

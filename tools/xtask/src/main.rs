@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
-use xtask::{board, demo, image, run};
+use xtask::{board, check, demo, image, run, test};
 
 /// The one command line of the repository.
 #[derive(Parser)]
@@ -25,6 +25,10 @@ enum Task {
         #[command(flatten)]
         hardware: Hardware,
     },
+    /// Run everything that CI runs: the checks, the host's tests, the QEMU tests
+    Test,
+    /// Check format, rooms, lints, bare-metal builds and docs
+    Check,
     /// Build a board's image
     Image {
         /// The board: a directory of platforms/
@@ -72,6 +76,8 @@ fn perform(task: Task) -> Result<()> {
             controller,
             disk,
         }),
+        Task::Test => test::run(),
+        Task::Check => check::run(),
         Task::Image { board } => {
             let path = image::build(&board::named(&board)?)?;
             println!("{}", path.display());

@@ -92,7 +92,7 @@ fn is_there(what: &str) -> bool {
 
 /// An `apt-get` that we may use to install.
 struct Apt {
-    /// The words before `apt-get`: nothing as root, else `sudo -n`.
+    /// The words before `apt-get`: nothing as root, else sudo's.
     before: &'static [&'static str],
 }
 

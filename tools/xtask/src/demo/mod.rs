@@ -100,6 +100,7 @@ fn read_users_disk(board: &Board, controller: &ControllerChoice, disk: &Path) ->
             disk.display()
         );
     }
+    verdict::expect_users_disk(&transcript, usb_disk.length())?;
     for skip in transcript.all("skip") {
         say(format!(
             "  left out: {}: {}",

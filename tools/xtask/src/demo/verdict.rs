@@ -71,6 +71,25 @@ impl Verdict {
     }
 }
 
+/// Judges the reading part over one disk of the user's, of which we know no more than its length,
+/// if that.
+///
+/// # Errors
+///
+/// When no disk was found, or one of another length.
+pub fn expect_users_disk(transcript: &Transcript, length: Option<u64>) -> Result<()> {
+    let disk = transcript.only("disk")?;
+    let found = disk.number::<u64>("block")? * disk.number::<u64>("blocks")?;
+    match length {
+        Some(length) => ensure!(
+            found == length,
+            "the disk has {length} bytes, the board found {found}"
+        ),
+        None => ensure!(found > 0, "the board found an empty disk"),
+    }
+    Ok(())
+}
+
 fn expect_disk(transcript: &Transcript, layout: &Layout) -> Result<()> {
     let marker = transcript.only("disk")?;
     let driver = marker.value("driver")?;
@@ -307,6 +326,15 @@ mod tests {
                 "{lie} was believed"
             );
         }
+    }
+
+    #[test]
+    fn a_users_disk_must_be_found_with_its_length() {
+        let transcript = Transcript::of_lines("@disk number=0 block=512 blocks=8");
+        expect_users_disk(&transcript, Some(4096)).unwrap();
+        expect_users_disk(&transcript, None).unwrap();
+        assert!(expect_users_disk(&transcript, Some(4608)).is_err());
+        assert!(expect_users_disk(&Transcript::of_lines("@done result=ok"), None).is_err());
     }
 
     #[test]

@@ -397,4 +397,41 @@ mod tests {
             .unwrap_err();
         assert!(error.to_string().contains("device_del"), "{error}");
     }
+
+    #[test]
+    fn a_disk_can_be_pulled_and_plugged_again_and_its_image_stays() {
+        let image = tempfile::NamedTempFile::new().unwrap();
+        image.as_file().set_len(1 << 20).unwrap();
+        let disk = UsbDisk::new("disk0", image.path(), Access::ReadWrite);
+        let setup = setup(&["-machine", "virt", "-S", "-device", "qemu-xhci,id=usb"]);
+        let mut machine = setup.with_disk(&disk).start("test-plug").unwrap();
+        for _ in 0..2 {
+            machine.unplug(&disk, Duration::from_secs(10)).unwrap();
+            assert!(
+                machine.unplug(&disk, Duration::from_secs(10)).is_err(),
+                "pulled twice"
+            );
+            machine.plug(&disk).unwrap();
+            assert!(machine.plug(&disk).is_err(), "plugged twice");
+        }
+    }
+
+    #[test]
+    fn qemu_takes_disks_of_both_block_sizes_read_only_and_writable() {
+        let image = tempfile::NamedTempFile::new().unwrap();
+        image.as_file().set_len(1 << 20).unwrap();
+        for access in [Access::ReadOnly, Access::ReadWrite] {
+            for block_size in [512, 4096] {
+                let mut disk = UsbDisk::new("disk0", image.path(), access);
+                disk.block_size = block_size;
+                let setup = setup(&["-machine", "virt", "-S", "-device", "nec-usb-xhci,id=usb"]);
+                setup
+                    .with_disk(&disk)
+                    .start("test-disks")
+                    .unwrap()
+                    .qmp()
+                    .unwrap();
+            }
+        }
+    }
 }

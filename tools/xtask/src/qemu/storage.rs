@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
+/// QEMU's name for an image file that is the disk itself.
+const RAW: &str = "raw";
+
 /// What the board may do to the image file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
@@ -45,6 +48,13 @@ impl UsbDisk {
         format!("device-{}", self.id)
     }
 
+    /// The disk's length in bytes, where the image file is the disk itself, in whole blocks.
+    pub fn length(&self) -> Option<u64> {
+        let length = self.image.metadata().ok()?.len();
+        let is_plain = image_format(&self.image).is_ok_and(|format| format == RAW);
+        (is_plain && length > 0 && length.is_multiple_of(self.block_size.into())).then_some(length)
+    }
+
     /// QEMU's words for the image and the device on `bus`.
     pub(super) fn arguments(&self, bus: &str) -> Vec<String> {
         let mut words = vec!["-blockdev".to_owned(), self.block_node().to_string()];
@@ -74,7 +84,7 @@ impl UsbDisk {
     fn block_node(&self) -> Value {
         let read_only = self.access == Access::ReadOnly;
         json!({
-            "driver": image_format(&self.image).unwrap_or("raw"),
+            "driver": image_format(&self.image).unwrap_or(RAW),
             "node-name": self.id,
             "read-only": read_only,
             "file": { "driver": "file", "filename": self.image, "read-only": read_only },
@@ -104,7 +114,7 @@ fn format_by_magic(start: &[u8]) -> &'static str {
             .get(*offset..)
             .is_some_and(|rest| rest.starts_with(magic))
     });
-    found.map_or("raw", |&(_, _, driver)| driver)
+    found.map_or(RAW, |&(_, _, driver)| driver)
 }
 
 #[cfg(test)]
@@ -127,6 +137,18 @@ mod tests {
         let words = disk.arguments("usb.0").join(" ");
         assert!(words.contains("usb-bot") && words.contains("\"logical_block_size\":4096"));
         assert!(!words.contains("usb-storage"));
+    }
+
+    #[test]
+    fn only_a_plain_image_tells_the_length_of_its_disk() {
+        let image = tempfile::NamedTempFile::new().unwrap();
+        let disk = UsbDisk::new("disk0", image.path(), Access::ReadOnly);
+        image.as_file().set_len(1024).unwrap();
+        assert_eq!(disk.length(), Some(1024));
+        image.as_file().set_len(1025).unwrap();
+        assert_eq!(disk.length(), None);
+        std::fs::write(image.path(), [&b"QFI\xfb"[..], &[0; 508]].concat()).unwrap();
+        assert_eq!(disk.length(), None);
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //! 3. `rustup target add`, unless the machine's owner has turned rustup's automatic installation off
 //!    (`RUSTUP_AUTO_INSTALL=0`): ours would be one;
 //! 4. where rustup can't download: the sources from the machine's own package archive, in exactly
-//!    the compiler's version ([`archive`]), then as 2.
+//!    the compiler's version (`archive.rs`), then as 2.
 //!
 //! Building `core` uses `-Zbuild-std`, which a stable compiler allows under `RUSTC_BOOTSTRAP`; only
 //! these builds get the variable. `rust-toolchain.toml` says why the compiler is pinned.
@@ -41,8 +41,7 @@ impl Core {
         let mut command = command::cargo();
         command
             .arg(subcommand)
-            .arg("--target-dir")
-            .arg(workspace::bare_metal_target());
+            .env("CARGO_TARGET_DIR", workspace::bare_metal_target());
         if self == Self::FromSource {
             command.env("RUSTC_BOOTSTRAP", "1").arg("-Zbuild-std=core");
             // Cargo would report on every build what later compilers will say about `core` itself.
