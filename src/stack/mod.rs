@@ -12,6 +12,7 @@ mod disk;
 mod report;
 mod requests;
 mod schedule;
+mod tables;
 
 use crate::block::queue::RequestSlot;
 use crate::dma::{CoherentRegion, DmaBuffer, Pool, PoolRecord, PoolUsage};
@@ -26,6 +27,7 @@ use crate::usb::{
 };
 pub use disk::Disk;
 pub use report::{DiskInfo, DiskState};
+pub use tables::Tables;
 use schedule::Work;
 
 /// How many things one [`Host::poll`] takes at most. Policy: more than any burst of completions

@@ -22,7 +22,7 @@ use super::port::PortEntry;
 use crate::dma::{Pool, SegmentRules};
 use crate::host::{
     Capabilities, ControllerFault, Devices, EndpointHandle, Endpoints, Event, HostController,
-    HostError, Hubs, Outcome, Report, RootPorts, Sequence, Transfer,
+    HostError, Hubs, Outcome, Report, RootPorts, Transfer,
 };
 use crate::platform::ControllerId;
 use crate::time::Instant;
