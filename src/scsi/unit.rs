@@ -10,6 +10,7 @@ use super::sense::{Sense, Verdict};
 use super::transport::{Completion, DataPlace, Outcome, Request, Status, TransportError};
 use crate::block::queue::{Operation, RequestSlot};
 use crate::block::{BlockError, FlushSupport, Geometry, Lba, SenseCode};
+use crate::platform::ControllerId;
 use crate::policy::Policy;
 use crate::time::Instant;
 
@@ -51,6 +52,8 @@ pub enum Next {
 pub struct UnitEntry {
     pub(crate) generation: u8,
     pub(crate) function: u8,
+    /// The controller that its device is on.
+    pub(crate) controller: ControllerId,
     pub(crate) lun: u8,
     pub(crate) state: UnitState,
     pub(crate) flush: FlushSupport,
@@ -62,6 +65,7 @@ impl UnitEntry {
     pub const EMPTY: Self = Self {
         generation: 0,
         function: 0,
+        controller: ControllerId(0),
         lun: 0,
         state: UnitState::Free,
         flush: FlushSupport::Command,

@@ -24,12 +24,6 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
     pub fn disk(&mut self, id: DiskId) -> Disk<'_, 's, P, C> {
         Disk { host: self, id }
     }
-
-    /// The controller that a disk is on.
-    fn controller_of(&self, disk: DiskId) -> Option<ControllerId> {
-        let function = self.functions.get(usize::from(self.unit(disk)?.function))?;
-        Some(self.bus.info(function.function.device()?)?.controller)
-    }
 }
 
 /// A blocking request under way. Dropped before it has ended only by a panic that passes through:
@@ -75,7 +69,7 @@ impl<P: Platform, C: Driver> Disk<'_, '_, P, C> {
 
     #[inline]
     fn run(&mut self, operation: Operation, memory: Option<RawBuffer>) -> Result<(), BlockError> {
-        let controller = self.host.controller_of(self.id).ok_or(BlockError::Disconnected)?;
+        let controller = self.controller()?;
         let id = self.host.submit_raw(self.id, operation, memory)?;
         if let Some(slot) = self.host.requests.get_mut(usize::from(id.index)) {
             slot.is_blocking = true;
@@ -83,11 +77,15 @@ impl<P: Platform, C: Driver> Disk<'_, '_, P, C> {
         Borrowed { host: self.host, controller, ended: false }.wait(id)
     }
 
+    #[inline]
+    fn controller(&self) -> Result<ControllerId, BlockError> {
+        Ok(self.host.unit(self.id).ok_or(BlockError::Disconnected)?.controller)
+    }
+
     /// Whether the caller's memory may be given to the controller itself.
     #[inline]
     fn can_borrow(&self) -> Result<bool, BlockError> {
-        let controller = self.host.controller_of(self.id).ok_or(BlockError::Disconnected)?;
-        Ok(self.host.platform.can_cut_dma(controller))
+        Ok(self.host.platform.can_cut_dma(self.controller()?))
     }
 
     /// Moves `length` bytes from `lba` on through the stack's own memory; `copy` gets each piece

@@ -109,6 +109,8 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     fn serving(&mut self, function: u8, highest: Lun, now: Instant) {
         let slot = self.functions.get(usize::from(function));
         let transfer_bytes = slot.map_or(0, |slot| slot.function.transfer_bytes());
+        let device = slot.and_then(|slot| slot.function.device());
+        let Some(info) = device.and_then(|device| self.bus.info(device)) else { return };
         for lun in highest.up_to() {
             let Some(index) = self.units.iter().position(UnitEntry::is_free) else {
                 self.platform.log(format_args!("usb: no room for unit {}", lun.number()));
@@ -118,6 +120,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                 *entry = UnitEntry {
                     generation: entry.generation.wrapping_add(1),
                     function,
+                    controller: info.controller,
                     lun: lun.number(),
                     transfer_bytes,
                     ..UnitEntry::EMPTY
