@@ -17,6 +17,7 @@
 //! | [`console`], [`uart`] | text in and out, polled |
 //! | [`gic`] | interrupt controller, GICv2 |
 //! | [`device_tree`] | RAM, command line, PCIe host bridge, as the boot loader tells them |
+//! | [`demo`] | what is done with the disks |
 //! | [`pcie`] | USB controllers behind an ECAM host bridge |
 //!
 //! What it does not do: more than one core (the others stay where firmware parked them), user
@@ -29,12 +30,12 @@ extern crate std;
 pub mod aarch64;
 pub mod board;
 pub mod console;
+pub mod demo;
 pub mod device_tree;
 pub mod gic;
 #[cfg(target_os = "none")]
 mod panic;
 pub mod pcie;
-#[cfg(target_os = "none")]
 pub mod power;
 pub mod region;
 pub mod uart;

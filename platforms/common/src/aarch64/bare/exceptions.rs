@@ -71,7 +71,7 @@ extern "C" fn rootport_exception(frame: &Frame, vector: u64) -> ! {
         print!("  x{number:<2} {value:016x}{end}");
     }
     println!();
-    power::off(Err("exception"))
+    power::off(Err("exception".into()))
 }
 
 #[unsafe(no_mangle)]
@@ -88,7 +88,7 @@ extern "C" fn rootport_nested_exception() -> ! {
                 ELR_EL1.get(),
                 FAR_EL1.get()
             );
-            power::off(Err("exception inside a handler"))
+            power::off(Err("exception inside a handler".into()))
         }
         1 => (board::facts().power_off)(),
         _ => {}
