@@ -27,12 +27,22 @@ pub mod cache {
     use core::ptr::NonNull;
 
     use aarch64_cpu::asm::barrier;
-    use aarch64_cpu::registers::{CTR_EL0, Readable};
+    use tock_registers::{LocalRegisterCopy, register_bitfields};
 
-    /// Bytes of the smallest data cache line (`CTR_EL0.DminLine` is log2 of its words).
+    register_bitfields![u64,
+        CTR [
+            /// Log2 of the words of the smallest data cache line.
+            DATA_LINE OFFSET(16) NUMBITS(4) [],
+        ]
+    ];
+
+    /// Bytes of the smallest data cache line.
     #[must_use]
     pub fn line_size() -> usize {
-        4 << CTR_EL0.read(CTR_EL0::DminLine)
+        let value: u64;
+        // SAFETY: reads a register that every level may read; `aarch64-cpu` has no name for it.
+        unsafe { asm!("mrs {0}, ctr_el0", out(reg) value, options(nomem, nostack, preserves_flags)) }
+        4 << LocalRegisterCopy::<u64, CTR::Register>::new(value).read(CTR::DATA_LINE)
     }
 
     /// Calls `operation` with the address of every line that the range touches, then waits for
