@@ -15,6 +15,7 @@
 //! | [`mod@board`] | what a board must say about itself |
 //! | [`aarch64`] | entry, MMU, exceptions, timer of 64-bit ARM |
 //! | [`console`], [`uart`] | text in and out, polled |
+//! | `machine`, [`wake`] | the stack's `Platform`, and its waits |
 //! | [`gic`] | interrupt controller, GICv2 |
 //! | [`device_tree`] | RAM, command line, PCIe host bridge, as the boot loader tells them |
 //! | [`demo`] | what is done with the disks |
@@ -33,9 +34,12 @@ pub mod console;
 pub mod demo;
 pub mod device_tree;
 pub mod gic;
+#[cfg(all(target_arch = "aarch64", target_os = "none"))]
+pub mod machine;
 #[cfg(target_os = "none")]
 mod panic;
 pub mod pcie;
 pub mod power;
 pub mod region;
 pub mod uart;
+pub mod wake;
