@@ -1,1 +1,3 @@
-//! placeholder
+//! Models of USB hardware, for tests on a PC.
+
+pub mod device;
