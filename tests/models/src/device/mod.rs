@@ -19,6 +19,11 @@
 //! Nothing here uses a type or a constant of the driver library: the models are an independent
 //! reading of USB 2.0, USB 3.2, BOT 1.0, SPC-4 and SBC-3.
 
+pub mod base;
+pub mod descriptor;
+#[cfg(test)]
+mod packet_host;
+pub mod setup;
 mod violation;
 
 pub use violation::{Violation, Violations};
