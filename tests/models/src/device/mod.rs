@@ -23,6 +23,7 @@ pub mod base;
 pub mod descriptor;
 #[cfg(test)]
 mod packet_host;
+pub mod scsi;
 pub mod setup;
 mod violation;
 
