@@ -1,15 +1,20 @@
-//! A tiny host that drives a device directly with packets: for the device models' own tests.
+//! A tiny host that drives a device directly with packets, for tests of device models.
 //!
 //! It is as simple as a correct host can be: no controller, no queues, one packet at a time. Time
-//! passes by 10 µs a transaction and jumps to the device's hint when it answers NAK.
+//! passes by 10 µs a transaction and jumps to the device's hint when it answers NAK. It recovers from
+//! nothing by itself: a fault is the caller's to see.
 
 use std::collections::BTreeMap;
 
 use super::{Link, MILLISECOND, Nanoseconds, Packet, Reply, SECOND, UsbDevice};
 
+mod bulk_only;
+
+pub use bulk_only::{Data, Status};
+
 /// How a transfer failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Fault {
+pub enum Fault {
     /// STALL.
     Stall,
     /// No answer.
@@ -21,19 +26,26 @@ pub(crate) enum Fault {
 }
 
 /// The host with the device that it drives.
-pub(crate) struct PacketHost<D> {
-    pub(crate) device: D,
-    pub(crate) now: Nanoseconds,
+pub struct PacketHost<D> {
+    /// The device.
+    pub device: D,
+    /// The present time.
+    pub now: Nanoseconds,
     /// How long it waits for anything.
-    pub(crate) patience: Nanoseconds,
-    pub(crate) address: u8,
+    pub patience: Nanoseconds,
+    /// The address that it sends to.
+    pub address: u8,
     link: Link,
     sequences: BTreeMap<u8, u8>,
 }
 
 impl<D: UsbDevice> PacketHost<D> {
     /// Powers and resets the device and waits the specified times.
-    pub(crate) fn plug(device: D) -> Self {
+    ///
+    /// # Panics
+    /// If the device never shows itself.
+    #[must_use]
+    pub fn plug(device: D) -> Self {
         let link = Link::Full;
         let mut host = Self {
             device,
@@ -50,7 +62,10 @@ impl<D: UsbDevice> PacketHost<D> {
     }
 
     /// Resets the bus, as soon as the device shows itself, and waits 10 ms.
-    pub(crate) fn reset(&mut self) {
+    ///
+    /// # Panics
+    /// If the device never shows itself.
+    pub fn reset(&mut self) {
         while self.device.link(self.now).is_none() {
             self.now = self
                 .device
@@ -66,7 +81,10 @@ impl<D: UsbDevice> PacketHost<D> {
     }
 
     /// Gives the address 5 and the configuration 1.
-    pub(crate) fn enumerate(&mut self) -> Result<(), Fault> {
+    ///
+    /// # Errors
+    /// If the device does not take part.
+    pub fn enumerate(&mut self) -> Result<(), Fault> {
         self.control([0x00, 5, 5, 0, 0, 0, 0, 0], &[])?;
         self.address = 5;
         self.now += 2 * MILLISECOND;
@@ -75,7 +93,13 @@ impl<D: UsbDevice> PacketHost<D> {
     }
 
     /// A control transfer; the data that came, for IN requests.
-    pub(crate) fn control(&mut self, setup: [u8; 8], out: &[u8]) -> Result<Vec<u8>, Fault> {
+    ///
+    /// # Errors
+    /// The stage that failed says how.
+    ///
+    /// # Panics
+    /// If SETUP is answered by anything but ACK.
+    pub fn control(&mut self, setup: [u8; 8], out: &[u8]) -> Result<Vec<u8>, Fault> {
         let length = usize::from(u16::from_le_bytes([setup[6], setup[7]]));
         match self.transact(0, Packet::Setup(setup))? {
             Reply::Ack => {}
@@ -122,14 +146,20 @@ impl<D: UsbDevice> PacketHost<D> {
     }
 
     /// Clears the halt of an endpoint at the device and in the host.
-    pub(crate) fn clear_halt(&mut self, endpoint: u8) -> Result<(), Fault> {
+    ///
+    /// # Errors
+    /// If the device does not take part.
+    pub fn clear_halt(&mut self, endpoint: u8) -> Result<(), Fault> {
         self.control([0x02, 1, 0, 0, endpoint, 0, 0, 0], &[])?;
         self.sequences.remove(&endpoint);
         Ok(())
     }
 
     /// Sends `data` in full packets and the rest.
-    pub(crate) fn bulk_out(&mut self, endpoint: u8, data: &[u8]) -> Result<(), Fault> {
+    ///
+    /// # Errors
+    /// The halt, silence or patience that ended it.
+    pub fn bulk_out(&mut self, endpoint: u8, data: &[u8]) -> Result<(), Fault> {
         let mut sequence = self.sequence(endpoint);
         for chunk in data.chunks(self.bulk_size()) {
             self.transact(
@@ -147,7 +177,10 @@ impl<D: UsbDevice> PacketHost<D> {
     }
 
     /// Reads at most `length` bytes, until a short packet.
-    pub(crate) fn bulk_in(&mut self, endpoint: u8, length: usize) -> Result<Vec<u8>, Fault> {
+    ///
+    /// # Errors
+    /// The halt, silence, patience or babble that ended it.
+    pub fn bulk_in(&mut self, endpoint: u8, length: usize) -> Result<Vec<u8>, Fault> {
         let size = self.bulk_size();
         let mut received = Vec::new();
         while received.len() < length {
@@ -163,8 +196,14 @@ impl<D: UsbDevice> PacketHost<D> {
         Ok(received)
     }
 
-    /// One IN transaction, whatever it brings.
-    pub(crate) fn read_packet(
+    /// One IN transaction, whatever it brings; moves `sequence` on.
+    ///
+    /// # Errors
+    /// As [`Self::bulk_in`].
+    ///
+    /// # Panics
+    /// If the device's packet has another sequence than expected.
+    pub fn read_packet(
         &mut self,
         endpoint: u8,
         maximum: usize,
@@ -197,7 +236,10 @@ impl<D: UsbDevice> PacketHost<D> {
     }
 
     /// One transaction, repeated while the device answers NAK.
-    pub(crate) fn transact(&mut self, endpoint: u8, packet: Packet<'_>) -> Result<Reply, Fault> {
+    ///
+    /// # Errors
+    /// Every answer but ACK, NYET and data.
+    pub fn transact(&mut self, endpoint: u8, packet: Packet<'_>) -> Result<Reply, Fault> {
         let deadline = self.now + self.patience;
         loop {
             self.now += 10_000;

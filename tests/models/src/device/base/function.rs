@@ -114,4 +114,9 @@ pub trait Function: Send {
     fn absence(&self) -> Option<Range<Nanoseconds>> {
         None
     }
+
+    /// Whether the whole device is dead: no answer at all, not even on endpoint 0.
+    fn is_dead(&self) -> bool {
+        false
+    }
 }

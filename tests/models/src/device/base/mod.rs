@@ -137,7 +137,8 @@ impl<F: Function> Device<F> {
                 .function
                 .absence()
                 .is_some_and(|away| away.start <= now);
-        (!away && address == self.state.address).then_some(link)
+        let heard = !away && !self.function.is_dead() && address == self.state.address;
+        heard.then_some(link)
     }
 
     fn endpoint_zero(&mut self, now: Nanoseconds, link: Link, packet: Packet<'_>) -> Reply {
