@@ -19,8 +19,18 @@
 //! Nothing here uses a type or a constant of the driver library: the models are an independent
 //! reading of USB 2.0, USB 3.2, BOT 1.0, SPC-4 and SBC-3.
 
+pub mod base;
+pub mod bot;
+pub mod descriptor;
+mod disk;
+pub mod packet_host;
+mod script;
+pub mod scsi;
+pub mod setup;
 mod violation;
 
+pub use disk::Disk;
+pub use script::Script;
 pub use violation::{Violation, Violations};
 
 /// Virtual time: nanoseconds since the start of the test.
