@@ -1,5 +1,5 @@
 //! The memory, pipes and deadlines of one Bulk-Only device: carries out what the
-//! [`Machine`](super::machine::Machine) answers.
+//! [`Machine`] answers.
 //!
 //! One command at a time. A command that the device fails is followed by REQUEST SENSE before it is
 //! reported. Everything that the device writes lands in memory that is checked before it is used:
