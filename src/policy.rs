@@ -1,7 +1,17 @@
 //! Every number that is a choice rather than a rule of a specification.
 
-use crate::storage::bot::machine::Queueing;
 use crate::time::Duration;
+
+/// When the data and status transfers are queued.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Queueing {
+    /// When the command wrapper has arrived. Every device is used to it.
+    #[default]
+    AfterCommand,
+    /// With the command wrapper: one interrupt less a command. The device sees IN tokens while it
+    /// still takes the wrapper, which BOT 1.0 allows and some devices may not expect.
+    Eager,
+}
 
 /// Deadlines and limits of the stack. The defaults suit disks of every age; an embedder may change
 /// any of them before the first device is there.

@@ -1,6 +1,6 @@
 //! Streaming buffers: the caller's own memory as the source or target of a transfer.
 //!
-//! Called by `usb::transfer` when a class driver submits data. Nothing is copied where the buffer
+//! Called by a transport of `storage` when it submits a caller's data. Nothing is copied where the buffer
 //! is aligned and reachable; where the first or last cache line of a read is shared with other
 //! data, only that end goes through a bounce area.
 //!
@@ -119,7 +119,8 @@ pub struct SegmentRules {
     pub grain: usize,
 }
 
-/// A buffer that a device may reach, from [`Mapping::map`] to [`Mapping::unmap`].
+/// A buffer that a device may reach, from `Mapping::map` to `Mapping::unmap`, which are the
+/// transports' own.
 #[derive(Debug)]
 pub struct Mapping {
     buffer: RawBuffer,

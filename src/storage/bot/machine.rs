@@ -8,20 +8,10 @@
 
 use super::wire::{Csw, CswFault, CswStatus};
 use crate::host::Outcome;
+use crate::policy::Queueing;
 use crate::scsi::cdb::DataPhase;
 use crate::usb::UsbError;
 use crate::usb::setup::Direction;
-
-/// When data and status transfers are queued.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Queueing {
-    /// When the command wrapper has arrived. Every device is used to it.
-    #[default]
-    AfterCommand,
-    /// With the command wrapper: one interrupt less a command. The device sees IN tokens while it
-    /// still takes the wrapper, which BOT 1.0 allows and some devices may not expect.
-    Eager,
-}
 
 /// Why a command did not end with a status.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

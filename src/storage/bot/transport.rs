@@ -1,16 +1,17 @@
 //! The memory, pipes and deadlines of one Bulk-Only device: carries out what the
-//! [`Machine`](super::machine::Machine) answers.
+//! [`Machine`] answers.
 //!
 //! One command at a time. A command that the device fails is followed by REQUEST SENSE before it is
 //! reported. Everything that the device writes lands in memory that is checked before it is used:
 //! the status in one whole packet, so that a wrong length is seen and does not babble.
 
-use super::machine::{Action, BotError, End, Input, Machine, Queueing};
+use super::machine::{Action, BotError, End, Input, Machine};
 use super::wire::{Cbw, Csw, CswFault, CswStatus, Lun};
 use crate::dma::{
     Allocation, Class, DataDirection, Dma, Mapping, Owner, PoolError, Rules, Segment,
 };
 use crate::host::{HostError, Outcome, Report};
+use crate::policy::Queueing;
 use crate::scsi::cdb::{Command, DataPhase, request_sense};
 use crate::scsi::sense::Sense;
 use crate::scsi::transport::{

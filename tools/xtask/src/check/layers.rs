@@ -21,9 +21,29 @@ struct Room {
     below: &'static [&'static str],
 }
 
-/// From the top of the life of a read down. `scsi` looks *up* to `block`, whose trait it implements,
-/// and `storage` to `scsi`: in both the trait's owner is the lower one.
-const ROOMS: [Room; 12] = [
+/// From the top down. `scsi` looks *up* to `block`, whose requests it turns into commands, and
+/// `storage` to `scsi`, whose commands it carries: in both the owner of the words is the lower one.
+/// `stack` alone sees them all: it carries what one reports to the next.
+const ROOMS: [Room; 14] = [
+    Room {
+        name: "stack",
+        modules: &["stack"],
+        below: &[
+            "storage",
+            "scsi",
+            "block",
+            "usb",
+            "host",
+            "usb words",
+            "policy",
+            "platform",
+            "dma",
+            "mmio",
+            "time",
+            "trace",
+            "bytes",
+        ],
+    },
     Room {
         name: "storage",
         modules: &["storage"],
@@ -31,6 +51,7 @@ const ROOMS: [Room; 12] = [
             "scsi",
             "block",
             "usb",
+            "policy",
             "host",
             "usb words",
             "platform",
@@ -44,7 +65,9 @@ const ROOMS: [Room; 12] = [
     Room {
         name: "scsi",
         modules: &["scsi"],
-        below: &["block", "dma", "time", "trace", "bytes"],
+        below: &[
+            "block", "policy", "platform", "dma", "time", "trace", "bytes",
+        ],
     },
     Room {
         name: "block",
@@ -89,6 +112,11 @@ const ROOMS: [Room; 12] = [
         name: "soc",
         modules: &["soc"],
         below: &["platform", "dma", "mmio", "arch", "time", "trace", "bytes"],
+    },
+    Room {
+        name: "policy",
+        modules: &["policy"],
+        below: &["time"],
     },
     Room {
         name: "platform",
