@@ -1,0 +1,63 @@
+//! Memory for unit tests of the controllers: a coherent region that a test reads and writes by bus
+//! address, as a device would.
+
+use core::ptr::NonNull;
+
+use super::pool::RawCoherent;
+use super::{BusAddress, CoherentRegion, Segment};
+
+/// A page of it.
+#[repr(align(4096))]
+struct Page(#[expect(dead_code, reason = "reached by address only")] [u8; 4096]);
+
+/// Memory that lives until the test program ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TestMemory {
+    cpu: NonNull<u8>,
+    bus: u64,
+    length: usize,
+}
+
+impl TestMemory {
+    /// `length` zeroed bytes, a multiple of 4096, that devices find at `bus`.
+    pub(crate) fn new(bus: u64, length: usize) -> Self {
+        let pages: Vec<Page> = (0..length / 4096).map(|_| Page([0; 4096])).collect();
+        let cpu = NonNull::from(Vec::leak(pages)).cast();
+        Self { cpu, bus, length }
+    }
+
+    /// The memory for a pool.
+    pub(crate) fn region(&self) -> CoherentRegion {
+        // SAFETY: leaked, so valid for ever, and reached by volatile accesses only. The PC that
+        // tests run on has no device that reaches it.
+        unsafe { CoherentRegion::new(self.cpu, BusAddress::new(self.bus), self.length) }
+    }
+
+    fn at(&self, bus: u32) -> NonNull<u32> {
+        let offset = (u64::from(bus) - self.bus) as usize;
+        assert!(offset + 4 <= self.length && offset.is_multiple_of(4));
+        // SAFETY: inside the memory.
+        unsafe { self.cpu.add(offset) }.cast()
+    }
+
+    /// Reads a word as a device does.
+    pub(crate) fn read32(&self, bus: u32) -> u32 {
+        // SAFETY: inside the memory and aligned, as `at` has checked.
+        u32::from_le(unsafe { self.at(bus).read_volatile() })
+    }
+
+    /// Writes a word as a device does.
+    pub(crate) fn write32(&self, bus: u32, value: u32) {
+        // SAFETY: inside the memory and aligned, as `at` has checked.
+        unsafe { self.at(bus).write_volatile(value.to_le()) }
+    }
+}
+
+/// A piece for a controller to reach, with no memory behind it.
+pub(crate) fn segment(bus: u64, length: usize) -> Segment {
+    Segment::from(RawCoherent {
+        cpu: NonNull::dangling(),
+        bus: BusAddress::new(bus),
+        length,
+    })
+}
