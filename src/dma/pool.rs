@@ -207,6 +207,14 @@ impl<'s> Pool<'s> {
         self.retain(|record| record.owner != owner);
     }
 
+    /// Gives back all that a controller and its devices hold. The controller has stopped.
+    pub fn reclaim_controller(&mut self, index: u8) {
+        self.retain(|record| match record.owner {
+            Owner::Controller(controller) | Owner::Device(controller, _) => controller != index,
+            Owner::Host | Owner::Function(_) => true,
+        });
+    }
+
     /// How much is in use, and by which class.
     #[must_use]
     pub fn usage(&self) -> PoolUsage {

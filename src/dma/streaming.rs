@@ -1,6 +1,6 @@
 //! Streaming buffers: the caller's own memory as the source or target of a transfer.
 //!
-//! Called by `usb::transfer` when a class driver submits data. Nothing is copied where the buffer
+//! Called by a transport of `storage` when it submits a caller's data. Nothing is copied where the buffer
 //! is aligned and reachable; where the first or last cache line of a read is shared with other
 //! data, only that end goes through a bounce area.
 //!
@@ -119,7 +119,8 @@ pub struct SegmentRules {
     pub grain: usize,
 }
 
-/// A buffer that a device may reach, from [`Mapping::map`] to [`Mapping::unmap`].
+/// A buffer that a device may reach, from `Mapping::map` to `Mapping::unmap`, which are the
+/// transports' own.
 #[derive(Debug)]
 pub struct Mapping {
     buffer: RawBuffer,
@@ -218,6 +219,18 @@ impl Mapping {
         if let Some(bounce) = self.tail_bounce {
             let start = self.buffer.length - self.tail;
             self.copy_out(bounce, start, self.tail.min(actual.saturating_sub(start)));
+        }
+    }
+
+    /// Ends the mapping of a transfer that brought exactly as many bytes as `bytes` has, and copies
+    /// them there too.
+    pub(crate) fn unmap_and_peek(self, dma: &impl Dma, bytes: &mut [u8]) {
+        let buffer = self.buffer;
+        self.unmap(dma, bytes.len());
+        for (index, byte) in bytes.iter_mut().enumerate().take(buffer.length) {
+            // SAFETY: inside the buffer, which the request still owns, and which no device writes
+            // to any more.
+            *byte = unsafe { buffer.start.add(index).read() };
         }
     }
 

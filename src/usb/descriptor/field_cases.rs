@@ -102,6 +102,21 @@ fn case_27_bytes_behind_the_total_length_are_not_read() {
 }
 
 #[test]
+fn case_27_a_head_without_a_length_does_not_hide_what_follows() {
+    for head_length in [0, 1, 2, 8] {
+        let mut bytes = Bytes::of(&[
+            &head(0, 1),
+            &interface(0, 0, 2, 0x50),
+            &bulk(0x81, 512),
+            &bulk(0x02, 512),
+        ])
+        .with_total_length();
+        bytes.buffer[0] = head_length;
+        assert!(is_bulk_only(&only_storage(&bytes, Speed::High)));
+    }
+}
+
+#[test]
 fn case_27_more_endpoints_than_announced_are_ignored() {
     let bytes = Bytes::of(&[
         &head(0, 1),

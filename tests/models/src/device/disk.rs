@@ -89,6 +89,12 @@ impl Disk {
             .count()
     }
 
+    /// Every STALL of a bulk pipe: when, and which (bit 7 set: IN). One for each halt is right.
+    #[must_use]
+    pub fn stalls(&self) -> Vec<(Nanoseconds, u8)> {
+        self.lock().trace.stalls.clone()
+    }
+
     /// The ends of all bus resets.
     #[must_use]
     pub fn bus_resets(&self) -> Vec<Nanoseconds> {

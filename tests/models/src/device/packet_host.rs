@@ -35,6 +35,8 @@ pub struct PacketHost<D> {
     pub patience: Nanoseconds,
     /// The address that it sends to.
     pub address: u8,
+    /// Packet size of endpoint 0 in bytes: 64 until the caller knows better, at SuperSpeed 512.
+    pub control_size: usize,
     link: Link,
     sequences: BTreeMap<u8, u8>,
 }
@@ -52,6 +54,7 @@ impl<D: UsbDevice> PacketHost<D> {
             now: 0,
             patience: 5 * SECOND,
             address: 0,
+            control_size: 64,
             link,
             sequences: BTreeMap::new(),
         };
@@ -77,6 +80,7 @@ impl<D: UsbDevice> PacketHost<D> {
         self.device.bus_reset(self.now, self.link);
         self.now += 10 * MILLISECOND;
         self.address = 0;
+        self.control_size = if self.link.is_super() { 512 } else { 64 };
         self.sequences.clear();
     }
 
@@ -110,14 +114,19 @@ impl<D: UsbDevice> PacketHost<D> {
         let mut received = Vec::new();
         if is_in {
             while received.len() < length {
-                let packet = self.read_packet(0x80, 64, length - received.len(), &mut sequence)?;
+                let packet = self.read_packet(
+                    0x80,
+                    self.control_size,
+                    length - received.len(),
+                    &mut sequence,
+                )?;
                 received.extend(&packet);
-                if packet.len() < self.control_size() {
+                if packet.len() < self.control_size {
                     break;
                 }
             }
         }
-        for chunk in out.chunks(self.control_size()) {
+        for chunk in out.chunks(self.control_size) {
             self.transact(
                 0,
                 Packet::Out {
@@ -270,10 +279,6 @@ impl<D: UsbDevice> PacketHost<D> {
 
     fn next(&self, sequence: u8) -> u8 {
         (sequence + 1) & if self.link.is_super() { 31 } else { 1 }
-    }
-
-    fn control_size(&self) -> usize {
-        if self.link.is_super() { 512 } else { 64 }
     }
 
     fn bulk_size(&self) -> usize {

@@ -38,6 +38,9 @@ pub struct BusTrace {
     pub power_ons: Vec<Nanoseconds>,
     /// Transactions at the device's address, answered or not.
     pub transactions: u64,
+    /// Every STALL of an endpoint other than 0: when, and which. A host that goes on before the halt
+    /// is cleared collects more than one.
+    pub stalls: Vec<(Nanoseconds, u8)>,
 }
 
 /// A device with its function.
@@ -387,10 +390,13 @@ impl<F: Function> UsbDevice for Device<F> {
             None => {}
         }
         if endpoint & 0x0f == 0 {
-            self.endpoint_zero(now, link, packet)
-        } else {
-            self.bulk(now, link, endpoint, packet)
+            return self.endpoint_zero(now, link, packet);
         }
+        let reply = self.bulk(now, link, endpoint, packet);
+        if reply == Reply::Stall {
+            self.trace.stalls.push((now, endpoint));
+        }
+        reply
     }
 
     fn ready_at(&self, endpoint: u8, stream: u16) -> Option<Nanoseconds> {

@@ -7,6 +7,7 @@ use super::wire::CommandWrapper;
 /// Bytes that a device takes from the host before its slow medium slows the host down.
 const WRITE_BUFFER: u64 = 64 * 1024;
 
+/// A command that is going on.
 #[derive(Debug)]
 pub(super) struct Busy {
     pub(super) wrapper: CommandWrapper,
@@ -19,6 +20,7 @@ pub(super) struct Busy {
     pub(super) stale: bool,
 }
 
+/// How far the command is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Phase {
     /// Works; nothing moves before the plan's time.
@@ -43,6 +45,13 @@ impl Busy {
             }
             None => start,
         }
+    }
+
+    /// Whether this transaction of the data phase gets no answer; counts.
+    pub(super) fn stays_silent(&mut self) -> bool {
+        let silent = self.plan.silent > 0 && matches!(self.phase, Phase::DataIn | Phase::DataOut);
+        self.plan.silent -= u32::from(silent);
+        silent
     }
 
     pub(super) fn room_at(&self) -> Nanoseconds {

@@ -16,6 +16,7 @@ impl Function for BulkOnly {
             Reset::PowerOn => {
                 self.target.power_on(now);
                 self.idle = None;
+                self.writes_broken = false;
                 self.absence = None;
                 self.state = if self.manners.starts_halted {
                     State::Halted
@@ -79,6 +80,11 @@ impl Function for BulkOnly {
         if self.idle.is_some() || endpoint != self.pipes.2 {
             return Taken::Busy;
         }
+        if let State::Busy(busy) = &mut self.state
+            && busy.stays_silent()
+        {
+            return Taken::Silent;
+        }
         match &mut self.state {
             State::Command => {
                 self.begin(wire, data);
@@ -102,6 +108,9 @@ impl Function for BulkOnly {
         let State::Busy(busy) = &mut self.state else {
             return Given::Busy;
         };
+        if busy.stays_silent() {
+            return Given::Silent;
+        }
         match busy.phase {
             Phase::DataIn => self.give_data(wire, maximum),
             Phase::EmptyPacket => {

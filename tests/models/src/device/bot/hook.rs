@@ -8,7 +8,7 @@ use core::ops::Range;
 
 use super::super::Nanoseconds;
 use super::super::scsi::{Extent, Sense};
-use super::plan::{Data, End, Plan};
+use super::plan::{Data, End, Plan, ShortEnd, Unwanted};
 use super::wire::CommandWrapper;
 
 /// Which commands a hook is for. Starts with all commands; every setter narrows it.
@@ -175,6 +175,9 @@ pub enum Action {
     LongData(usize),
     /// As many data as asked, but all bytes wrong (inverted); good status. A write stores them so.
     WrongData,
+    /// So many transactions of the data phase get no answer: transaction errors. Three in a row halt
+    /// an endpoint of a host that allows two.
+    SilentData(u32),
     /// The status wrapper comes where the data should, and the command fails with this sense.
     StatusAsData(Sense),
     /// An empty packet before the status wrapper.
@@ -212,8 +215,15 @@ impl Hook {
 }
 
 impl Plan {
-    /// Bends the plan. What concerns the whole device (hang, crash, leave) is not the plan's.
-    pub(super) fn bend(&mut self, action: Action, wrapper: &CommandWrapper, end: End) {
+    /// Bends the plan. What concerns the whole device (hang, crash, leave) is not the plan's. `short`
+    /// and `packet` are as in [`super::plan::plan`].
+    pub(super) fn bend(
+        &mut self,
+        action: Action,
+        wrapper: &CommandWrapper,
+        short: ShortEnd,
+        packet: usize,
+    ) {
         let host = wrapper.length as usize;
         match action {
             Action::Fail(sense) => self.fail(sense, wrapper),
@@ -224,21 +234,13 @@ impl Plan {
             }
             Action::Data(mut bytes) => {
                 bytes.truncate(host);
-                self.residue = u32::try_from(host - bytes.len()).unwrap_or(0);
-                self.end = if bytes.len() < host {
-                    end
-                } else {
-                    End::Nothing
-                };
-                (self.data, self.status, self.failure) = (Data::In(bytes), 0, None);
+                self.give(bytes, host, short, packet);
+                (self.status, self.failure) = (0, None);
             }
             Action::Delay(time) => self.ready_at = self.ready_at.saturating_add(time),
-            Action::ShortData(length) => {
-                self.shorten(length, host);
-                self.end = end;
-            }
+            Action::ShortData(length) => self.shorten(length, host, short, packet),
             Action::EarlyStatus(length) => {
-                self.shorten(length, host);
+                self.shorten(length, host, short, packet);
                 self.end = End::Nothing;
             }
             Action::LongData(surplus) => {
@@ -252,6 +254,7 @@ impl Plan {
                     bytes.iter_mut().for_each(|byte| *byte = !*byte);
                 }
             }
+            Action::SilentData(transactions) => self.silent = transactions,
             other => self.shape.bend(other),
         }
     }
@@ -266,18 +269,15 @@ impl Plan {
         };
     }
 
-    fn shorten(&mut self, length: usize, host: usize) {
+    fn shorten(&mut self, length: usize, host: usize, short: ShortEnd, packet: usize) {
         match &mut self.data {
-            Data::In(bytes) => bytes.truncate(length),
-            Data::Out { take, keep } => {
-                *take = length.min(*take);
-                *keep = keep.map(|keep| keep.min(length));
+            Data::In(bytes) => {
+                let mut bytes = core::mem::take(bytes);
+                bytes.truncate(length);
+                self.give(bytes, host, short, packet);
             }
+            Data::Out { .. } => self.take(length, host, Unwanted::Halt),
             Data::Nothing => {}
-        }
-        self.residue = u32::try_from(host.saturating_sub(length)).unwrap_or(0);
-        if length == 0 {
-            self.data = Data::Nothing;
         }
     }
 }

@@ -3,13 +3,24 @@
 use core::ops::Range;
 
 use super::super::base::{Answer, Given, Taken, Wire};
-use super::super::scsi::Target;
+use super::super::scsi::{Sense, Target};
 use super::super::setup::Setup;
 use super::super::{Nanoseconds, Violations};
 use super::busy::{Busy, Phase};
 use super::hook::{Action, Hook, Until};
 use super::plan::{Data, End, Plan, ShortEnd, Unwanted, fault, plan};
 use super::wire::CommandWrapper;
+
+/// What Bulk-Only Mass Storage Reset does to a device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ClassReset {
+    /// It makes the device ready for the next command (BOT 1.0 §3.1).
+    Works,
+    /// It is accepted and does nothing.
+    Ignored,
+    /// It works, but every write fails with 4/44/00 from then on until power goes.
+    BreaksWrites,
+}
 
 /// How a device behaves in matters that BOT 1.0 leaves open, or that many get wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,8 +32,8 @@ pub struct Manners {
     /// Whether a command that was going on survives a bus reset: the device then waits on for the
     /// rest of its data, which is wrong.
     pub survives_bus_reset: bool,
-    /// Whether Bulk-Only Mass Storage Reset is accepted and does nothing, which is wrong.
-    pub ignores_class_reset: bool,
+    /// What Bulk-Only Mass Storage Reset does.
+    pub class_reset: ClassReset,
     /// Whether the device starts as after an invalid wrapper: halted until reset recovery.
     pub starts_halted: bool,
 }
@@ -33,7 +44,7 @@ impl Default for Manners {
             short: ShortEnd::Packet,
             unwanted: Unwanted::Halt,
             survives_bus_reset: false,
-            ignores_class_reset: false,
+            class_reset: ClassReset::Works,
             starts_halted: false,
         }
     }
@@ -69,6 +80,7 @@ pub struct BulkOnly {
     pub(super) pipes: (u8, u8, u8),
     pub(super) state: State,
     pub(super) idle: Option<Idle>,
+    pub(super) writes_broken: bool,
     pub(super) absence: Option<Range<Nanoseconds>>,
 }
 
@@ -102,6 +114,7 @@ impl BulkOnly {
             pipes: (0, 0x81, 0x02),
             state: State::Command,
             idle: None,
+            writes_broken: false,
             absence: None,
         }
     }
@@ -136,7 +149,7 @@ impl BulkOnly {
             wire.violations.record(wire.now, "BOT 1.0 §6.7", text);
         }
         let case = plan.case;
-        self.bend(wire.now, &wrapper, &mut plan);
+        self.bend(wire.now, &wrapper, &mut plan, packet);
         if wrapper.cdb.first() != Some(&0x03) {
             self.target.keep_sense(wrapper.lun, plan.failure);
         }
@@ -159,17 +172,12 @@ impl BulkOnly {
     }
 
     /// Lets the hooks act.
-    fn bend(&mut self, now: Nanoseconds, wrapper: &CommandWrapper, plan: &mut Plan) {
-        let end = match (self.manners.short, wrapper.to_host) {
-            (_, false) => End::HaltOut,
-            (ShortEnd::EmptyPacket, true) => End::EmptyPacket,
-            (_, true) => End::HaltIn,
-        };
-        let actions: Vec<Action> = self
-            .hooks
-            .iter_mut()
-            .filter_map(|hook| hook.act(wrapper))
-            .collect();
+    fn bend(&mut self, now: Nanoseconds, wrapper: &CommandWrapper, plan: &mut Plan, packet: usize) {
+        let hooks = self.hooks.iter_mut();
+        let mut actions: Vec<Action> = hooks.filter_map(|hook| hook.act(wrapper)).collect();
+        if self.writes_broken && matches!(wrapper.cdb.first(), Some(0x2a | 0x8a)) {
+            actions.push(Action::Fail(Sense::new(4, 0x44, 0x00)));
+        }
         for action in actions {
             match action {
                 Action::Hang(until) => {
@@ -189,7 +197,7 @@ impl BulkOnly {
                     self.target.power_off();
                     self.target.power_on(now.saturating_add(time));
                 }
-                other => plan.bend(other, wrapper, end),
+                other => plan.bend(other, wrapper, self.manners.short, packet),
             }
         }
     }
@@ -343,8 +351,10 @@ impl BulkOnly {
             (u16::from(self.pipes.0), 0),
             "BOT 1.0 §3.1",
         );
-        if self.manners.ignores_class_reset {
-            return Answer::Accept;
+        match self.manners.class_reset {
+            ClassReset::Works => {}
+            ClassReset::Ignored => return Answer::Accept,
+            ClassReset::BreaksWrites => self.writes_broken = true,
         }
         self.idle = self.idle.filter(|idle| idle.until > Until::ClassReset);
         self.state = State::Command;

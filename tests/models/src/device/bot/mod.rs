@@ -15,6 +15,6 @@ mod wire;
 mod tests;
 
 pub use hook::{Action, Hook, Until, When, any, opcode};
-pub use machine::{BulkOnly, Exchange, Manners};
+pub use machine::{BulkOnly, ClassReset, Exchange, Manners};
 pub use plan::{ShortEnd, Unwanted};
 pub use wire::{CommandWrapper, status_wrapper};

@@ -82,6 +82,8 @@ pub(super) struct Plan {
     pub(super) shape: StatusShape,
     /// All bytes that come from the host are inverted before they are stored.
     pub(super) inverted: bool,
+    /// So many transactions of the data phase get no answer.
+    pub(super) silent: u32,
 }
 
 /// The plan for a command by the thirteen cases. `packet` is the packet size of bulk IN.
@@ -104,6 +106,7 @@ pub(super) fn plan(
         failure: execution.failure,
         shape: StatusShape::default(),
         inverted: false,
+        silent: 0,
     };
     let mut bytes = match execution.intent {
         Intent::In(bytes) => bytes,
@@ -181,7 +184,7 @@ pub(super) fn fault(wrapper: &CommandWrapper, plan: &Plan) -> Option<String> {
 
 impl Plan {
     /// Data to a host that awaits `host` bytes (cases 4, 5 and 6).
-    fn give(&mut self, mut bytes: Vec<u8>, host: usize, short: ShortEnd, packet: usize) {
+    pub(super) fn give(&mut self, mut bytes: Vec<u8>, host: usize, short: ShortEnd, packet: usize) {
         self.residue = u32::try_from(host - bytes.len()).unwrap_or(0);
         let ends_in_short_packet = !bytes.len().is_multiple_of(packet);
         self.end = match short {
@@ -203,7 +206,7 @@ impl Plan {
     }
 
     /// Data from a host that has `host` bytes (cases 9, 11 and 12).
-    fn take(&mut self, wanted: usize, host: usize, unwanted: Unwanted) {
+    pub(super) fn take(&mut self, wanted: usize, host: usize, unwanted: Unwanted) {
         self.residue = u32::try_from(host - wanted).unwrap_or(0);
         let surplus = wanted < host;
         let (take, end) = match unwanted {

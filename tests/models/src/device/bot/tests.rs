@@ -1,5 +1,6 @@
 //! The Bulk-Only disk, driven with packets.
 
+use super::super::base::Request;
 use super::super::packet_host::{Data as Phase, Fault, PacketHost, Status};
 use super::super::scsi::{LogicalUnit, Sense, Timing, pattern};
 use super::super::{Disk, Link, MILLISECOND, SECOND, Script, UsbDevice};
@@ -295,6 +296,7 @@ fn a_hook_replaces_data() {
         host.command(&INQUIRY, Phase::In(36)),
         Ok((vec![9; 16], good(20)))
     );
+    assert_eq!(host.device.count_requests(Request::CLEAR_HALT), 0);
 }
 
 #[test]
@@ -346,6 +348,19 @@ fn a_hook_sends_the_status_in_place_of_data() {
     let bytes = host.bulk_in(0x81, 1024).expect("13 bytes");
     assert_eq!(bytes, status_wrapper(0x1234, 1024, 1));
     assert_eq!(host.sense(), Ok((5, 0x20, 0)));
+}
+
+#[test]
+fn a_hook_silences_transactions_of_the_data_phase() {
+    let mut host = with_hook(opcode(0x28), Action::SilentData(3));
+    host.command_wrapper(0, &read(0, 2), Phase::In(1024))
+        .expect("wrapper");
+    host.now += MILLISECOND;
+    for _ in 0..3 {
+        assert_eq!(host.bulk_in(0x81, 1024), Err(Fault::Silent));
+    }
+    assert_eq!(host.bulk_in(0x81, 1024).map(|bytes| bytes.len()), Ok(1024));
+    assert_eq!(host.status(), Ok(good(0)));
 }
 
 #[test]
@@ -473,10 +488,13 @@ fn a_command_that_survives_a_bus_reset_swallows_the_next_wrappers() {
 
 #[test]
 fn a_device_may_start_halted_and_may_ignore_the_class_reset() {
-    for (ignores_class_reset, expected) in [(false, Ok(0)), (true, Err(Fault::Stall))] {
+    for (class_reset, expected) in [
+        (ClassReset::Works, Ok(0)),
+        (ClassReset::Ignored, Err(Fault::Stall)),
+    ] {
         let manners = Manners {
             starts_halted: true,
-            ignores_class_reset,
+            class_reset,
             ..Manners::default()
         };
         let mut host = plugged(Script::new().manners(manners));
