@@ -472,7 +472,7 @@ impl Xhci {
             drop(self.unplug_device(around, index));
             return Reply::Silent;
         }
-        if self.faults.lost_transactions.contains_key(&(index, count)) {
+        if self.faults.lost_transactions.contains(&(index, count)) {
             return Reply::Silent;
         }
         match &mut port.device {
