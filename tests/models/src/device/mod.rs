@@ -23,6 +23,7 @@ pub mod base;
 pub mod bot;
 pub mod descriptor;
 mod disk;
+pub mod field;
 pub mod packet_host;
 mod script;
 pub mod scsi;
