@@ -2,7 +2,7 @@
 //!
 //! Implemented by the boards under `platforms/`, by an embedding kernel, and by the models. The
 //! stack never reaches around it: registers come from [`Platform::Bus`], memory from
-//! [`Dma`](crate::dma::Dma), time from [`Platform::now`].
+//! [`Dma`], time from [`Platform::now`].
 
 use core::fmt;
 

@@ -21,18 +21,25 @@ pub mod barrier {
     }
 }
 
+/// Called after every store to coherent memory; only models on a PC want to know.
+#[inline(always)]
+pub fn stored(_address: core::ptr::NonNull<u8>, _length: usize) {}
+
 /// Data cache maintenance by address to the point of coherency.
 pub mod cache {
     use core::arch::asm;
     use core::ptr::NonNull;
 
     use aarch64_cpu::asm::barrier;
-    use aarch64_cpu::registers::{CTR_EL0, Readable};
 
     /// Bytes of the smallest data cache line (`CTR_EL0.DminLine` is log2 of its words).
     #[must_use]
     pub fn line_size() -> usize {
-        4 << CTR_EL0.read(CTR_EL0::DminLine)
+        let ctr: u64;
+        // SAFETY: reading the cache type register has no side effect. `aarch64-cpu` has no name
+        // for it.
+        unsafe { asm!("mrs {0}, ctr_el0", out(reg) ctr, options(nomem, nostack, preserves_flags)) }
+        4 << (ctr >> 16 & 0xf)
     }
 
     /// Calls `operation` with the address of every line that the range touches, then waits for

@@ -1,7 +1,7 @@
 //! Memory that the CPU shares with devices.
 //!
-//! Called by the controllers (rings, contexts), by `storage` (command and status wrappers) and by
-//! `usb` (control data, mapping a caller's buffer). Three kinds, as `docs/architecture.md` argues:
+//! Called by the controllers (rings, contexts), by `usb` (control data) and by `storage` (command and
+//! status wrappers, mapping a caller's buffer). Three kinds, as `docs/architecture.md` argues:
 //!
 //! - the coherent [`Pool`]: small structures that both sides write, uncached or kept coherent by
 //!   hardware. [`Rules`] give each structure its alignment and the boundary it must not cross;
@@ -22,6 +22,6 @@ pub use address::BusAddress;
 pub use buffer::{DmaBuffer, RawBuffer};
 pub use pool::{Allocation, Class, Owner, Pool, PoolError, PoolRecord, PoolUsage, Rules};
 pub use region::CoherentRegion;
-pub use streaming::{DataDirection, Dma, MapError, Mapping, Segment};
+pub use streaming::{DataDirection, Dma, MapError, Mapping, Segment, SegmentRules};
 
 pub use crate::arch::barrier::{acquire, release};

@@ -9,6 +9,7 @@
 use core::ptr::NonNull;
 
 use super::{BusAddress, CoherentRegion};
+use crate::arch;
 
 /// What a piece of the pool is, for the ledger and its diagnostics.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -206,6 +207,14 @@ impl<'s> Pool<'s> {
         self.retain(|record| record.owner != owner);
     }
 
+    /// Gives back all that a controller and its devices hold. The controller has stopped.
+    pub fn reclaim_controller(&mut self, index: u8) {
+        self.retain(|record| match record.owner {
+            Owner::Controller(controller) | Owner::Device(controller, _) => controller != index,
+            Owner::Host | Owner::Function(_) => true,
+        });
+    }
+
     /// How much is in use, and by which class.
     #[must_use]
     pub fn usage(&self) -> PoolUsage {
@@ -378,6 +387,7 @@ impl Allocation {
         if let Some(at) = self.at::<u32>(offset) {
             // SAFETY: aligned and inside the piece, which nothing borrows.
             unsafe { at.write_volatile(value.to_le()) }
+            arch::stored(at.cast(), size_of_val(&value));
         }
     }
 
@@ -398,6 +408,7 @@ impl Allocation {
         if let Some(at) = self.at::<u64>(offset) {
             // SAFETY: aligned and inside the piece, which nothing borrows.
             unsafe { at.write_volatile(value.to_le()) }
+            arch::stored(at.cast(), size_of_val(&value));
         }
     }
 
@@ -426,6 +437,7 @@ impl Allocation {
             if let Some(at) = self.at::<u8>(offset + index) {
                 // SAFETY: inside the piece, which nothing borrows.
                 unsafe { at.write_volatile(*byte) }
+                arch::stored(at, 1);
             }
         }
     }

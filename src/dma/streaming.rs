@@ -1,6 +1,6 @@
 //! Streaming buffers: the caller's own memory as the source or target of a transfer.
 //!
-//! Called by `usb::transfer` when a class driver submits data. Nothing is copied where the buffer
+//! Called by a transport of `storage` when it submits a caller's data. Nothing is copied where the buffer
 //! is aligned and reachable; where the first or last cache line of a read is shared with other
 //! data, only that end goes through a bounce area.
 //!
@@ -48,6 +48,12 @@ pub unsafe trait Dma {
     /// The caller owns every byte of the lines that the range touches: what was written to them and
     /// not cleaned is lost.
     unsafe fn invalidate(&self, start: NonNull<u8>, length: usize);
+
+    /// The stack lets no device reach the range any more, whose address it took from
+    /// [`Dma::bus_address`]. For platforms that map each buffer (an IOMMU) or watch them (a model).
+    fn returned(&self, start: NonNull<u8>, length: usize) {
+        let _ = (start, length);
+    }
 }
 
 /// A contiguous piece of memory for a controller to read or write.
@@ -113,7 +119,8 @@ pub struct SegmentRules {
     pub grain: usize,
 }
 
-/// A buffer that a device may reach, from [`Mapping::map`] to [`Mapping::unmap`].
+/// A buffer that a device may reach, from `Mapping::map` to `Mapping::unmap`, which are the
+/// transports' own.
 #[derive(Debug)]
 pub struct Mapping {
     buffer: RawBuffer,
@@ -146,6 +153,7 @@ impl Mapping {
             .bus_address(buffer.start, buffer.length)
             .ok_or(MapError::Unreachable)?;
         if !bus.reachable(buffer.length, rules.mask) {
+            dma.returned(buffer.start, buffer.length);
             return Err(MapError::Unreachable);
         }
         let mut mapping = Self {
@@ -167,7 +175,8 @@ impl Mapping {
         };
         if !dma.coherent() {
             if direction == DataDirection::FromDevice {
-                mapping.bounce_ends(dma.cache_line(), rules.grain, bounce)?;
+                let bounced = mapping.bounce_ends(dma.cache_line(), rules.grain, bounce);
+                bounced.inspect_err(|_| dma.returned(buffer.start, buffer.length))?;
             }
             let middle = mapping.middle();
             dma.clean(middle.start, middle.length);
@@ -192,9 +201,14 @@ impl Mapping {
     ///
     /// The memory belongs to the CPU again when this returns.
     pub(crate) fn unmap(self, dma: &impl Dma, actual: usize) {
-        if self.direction == DataDirection::ToDevice || dma.coherent() {
-            return;
+        if self.direction == DataDirection::FromDevice && !dma.coherent() {
+            self.take_over(dma, actual);
         }
+        dma.returned(self.buffer.start, self.buffer.length);
+    }
+
+    /// The second pass of a read, and its bounced ends.
+    fn take_over(&self, dma: &impl Dma, actual: usize) {
         let middle = self.middle();
         // SAFETY: `bounce_ends` left only lines in the middle that lie wholly inside the buffer,
         // which the request owns until this returns.
@@ -205,6 +219,18 @@ impl Mapping {
         if let Some(bounce) = self.tail_bounce {
             let start = self.buffer.length - self.tail;
             self.copy_out(bounce, start, self.tail.min(actual.saturating_sub(start)));
+        }
+    }
+
+    /// Ends the mapping of a transfer that brought exactly as many bytes as `bytes` has, and copies
+    /// them there too.
+    pub(crate) fn unmap_and_peek(self, dma: &impl Dma, bytes: &mut [u8]) {
+        let buffer = self.buffer;
+        self.unmap(dma, bytes.len());
+        for (index, byte) in bytes.iter_mut().enumerate().take(buffer.length) {
+            // SAFETY: inside the buffer, which the request still owns, and which no device writes
+            // to any more.
+            *byte = unsafe { buffer.start.add(index).read() };
         }
     }
 

@@ -3,9 +3,15 @@
 //! Called by `usb`; calls `dma` and `mmio`. A driver has the same file names as its neighbours:
 //! `regs`, structures, `queue`, `controller`, `port`, `endpoint`, `quirks`. Read `traits` first.
 
+mod any;
+#[cfg(feature = "ehci")]
+pub mod ehci;
 mod traits;
 mod types;
+#[cfg(feature = "xhci")]
+pub mod xhci;
 
+pub use any::Controller;
 pub use traits::{Devices, Endpoints, HostController, Hubs, RootPorts};
 pub use types::{
     Addressing, Attachment, Capabilities, ControllerFault, DeviceHandle, EndpointConfig,

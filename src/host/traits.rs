@@ -47,8 +47,8 @@ pub trait HostController {
 
 /// Part two: devices.
 pub trait Devices {
-    /// Reserves what a device needs and opens its endpoint 0, with the packet size that its speed
-    /// surely has. Ends with [`Event::Device`].
+    /// Reserves what a device needs and opens its endpoint 0, with the packet size that the
+    /// attachment names. Ends with [`Event::Device`].
     ///
     /// # Errors
     ///

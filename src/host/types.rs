@@ -54,6 +54,9 @@ pub struct Attachment {
     pub route: u32,
     /// The device's speed.
     pub speed: Speed,
+    /// Packet size that endpoint 0 is opened with, in bytes. The core chooses it by speed, 64 for
+    /// full speed: a device with less answers the first read short, and is not cut off by it.
+    pub max_packet0: u16,
     /// For full and low speed below a high-speed hub: the transaction translator.
     pub translator: Option<Translator>,
 }

@@ -1,10 +1,10 @@
 //! Register access: the [`Bus`] that a controller's registers sit behind, and typed handles on it.
 //!
-//! Called by the controller drivers under `host` and by `soc`. On hardware the bus is a
+//! Called by the controller drivers under `host`. On hardware the bus is a
 //! [`MmioWindow`], one plain load or store an access; the models implement [`Bus`] themselves and
 //! see each access with its width. Field layouts come from `tock_registers`
-//! (`register_bitfields!`); the handles in [`register`] are ours, because they must say which
-//! registers can be read, written, or cleared by writing ones.
+//! (`register_bitfields!`); the handles ([`ReadOnly`] and its neighbours) are ours, because they must
+//! say which registers can be read, written, or cleared by writing ones.
 //!
 //! Invariant: no access leaves the window. A read outside it gives all ones, as a bus without a
 //! target does; a write is dropped.

@@ -1,7 +1,9 @@
-//! placeholder
+//! rootport on QEMU's `virt` machine: one Cortex-A53, GICv2, a PL011, USB controllers on PCIe.
+//!
+//! Board facts only; the rest is `board_common`'s. Start it by `cargo xtask run qemu-virt`.
 #![no_std]
 #![no_main]
-#[panic_handler]
-fn p(_: &core::panic::PanicInfo) -> ! {
-    loop {}
-}
+
+mod board;
+mod memory_map;
+mod pci;

@@ -1,0 +1,18 @@
+//! The part of `aarch64` that touches system registers: bare metal only.
+
+mod address_space;
+mod entry;
+mod exceptions;
+pub mod interrupts;
+pub mod timer;
+
+pub use address_space::AddressSpace;
+pub use entry::{Start, entry_level};
+
+/// Stops this core for good.
+pub fn park() -> ! {
+    interrupts::mask();
+    loop {
+        aarch64_cpu::asm::wfe();
+    }
+}

@@ -1,0 +1,45 @@
+//! What every board image shares, from the first instruction to the demo.
+//!
+//! A board crate implements [`Board`](board::Board) for a type of its own and hands it to
+//! [`board!`]; this crate brings the machine up and calls the board's `main` with caches on:
+//!
+//! ```text
+//! boot loader -> aarch64/entry.s   header, EL2 or EL1, caches clean and off, bss, stacks
+//!             -> aarch64::entry    to EL1, vectors, page tables, MMU and caches on, device tree
+//!             -> Board::main       interrupt controller, PCIe, the work
+//!             -> power::off        exit status on the console, power off
+//! ```
+//!
+//! | room | what it is for |
+//! |---|---|
+//! | [`mod@board`] | what a board must say about itself |
+//! | [`aarch64`] | entry, MMU, exceptions, timer of 64-bit ARM |
+//! | [`console`], [`uart`] | text in and out, polled |
+//! | `machine`, [`wake`] | the stack's `Platform`, and its waits |
+//! | [`gic`] | interrupt controller, GICv2 |
+//! | [`device_tree`] | RAM, command line, PCIe host bridge, as the boot loader tells them |
+//! | [`demo`] | what is done with the disks |
+//! | [`pcie`] | USB controllers behind an ECAM host bridge |
+//!
+//! What it does not do: more than one core (the others stay where firmware parked them), user
+//! mode, memory allocation.
+#![no_std]
+
+#[cfg(test)]
+extern crate std;
+
+pub mod aarch64;
+pub mod board;
+pub mod console;
+pub mod demo;
+pub mod device_tree;
+pub mod gic;
+#[cfg(all(target_arch = "aarch64", target_os = "none"))]
+pub mod machine;
+#[cfg(target_os = "none")]
+mod panic;
+pub mod pcie;
+pub mod power;
+pub mod region;
+pub mod uart;
+pub mod wake;

@@ -1,0 +1,115 @@
+//! Why a request on a disk failed, sorted by what the caller does next.
+
+use core::fmt;
+
+use super::Lba;
+use crate::dma::MapError;
+
+/// What a SCSI device said about a failure: kept, not flattened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub struct SenseCode {
+    /// Sense key, 0 to 15.
+    pub key: u8,
+    /// Additional sense code.
+    pub asc: u8,
+    /// Additional sense code qualifier.
+    pub ascq: u8,
+}
+
+impl fmt::Display for SenseCode {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:x}/{:02x}/{:02x}", self.key, self.asc, self.ascq)
+    }
+}
+
+/// Why a request failed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BlockError {
+    /// The blocks do not lie on the disk. Read the geometry again.
+    OutOfRange {
+        /// The first block asked for.
+        lba: Lba,
+        /// How many.
+        blocks: u64,
+    },
+    /// The buffer is not a whole number of blocks, or empty.
+    BufferLength {
+        /// Its length in bytes.
+        length: usize,
+        /// The disk's block length in bytes.
+        block_bytes: u32,
+    },
+    /// The disk is not there (any more). Its handle will never work again.
+    Disconnected,
+    /// The disk is not ready for use yet, or could not be made so.
+    NotReady,
+    /// There is no medium in it. Put one in.
+    NoMedium,
+    /// The medium was changed: read the geometry again before anything else.
+    MediumChanged,
+    /// The disk or its medium refuses writes.
+    WriteProtected,
+    /// The medium is bad at a block: other blocks may be well.
+    Medium {
+        /// The block, if the disk named it.
+        lba: Option<Lba>,
+        /// What the disk said.
+        sense: SenseCode,
+    },
+    /// The disk failed the command, also when it was tried again.
+    Device(SenseCode),
+    /// The disk moved fewer bytes than it was asked to and called that good.
+    Short {
+        /// Bytes that were moved.
+        moved: u32,
+    },
+    /// The disk did not answer in time. It was reset; it may answer the next request.
+    Timeout,
+    /// The disk's answer made no sense, or the wire failed. It was reset; it may answer the next
+    /// request.
+    Protocol,
+    /// The disk did not come back from its reset. It takes no requests until it is plugged again.
+    Broken,
+    /// The controller cannot reach the buffer: move it, or align it.
+    Memory(MapError),
+    /// The platform cannot cut the controller's DMA, and the host was given no staging memory for
+    /// blocking calls, or less than a block: see `Host::set_staging`.
+    NoStaging,
+    /// All request slots are in use: wait for a completion.
+    QueueFull,
+    /// The controller took no transfer: its pool is too small, or it has died.
+    Refused,
+}
+
+impl fmt::Display for BlockError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OutOfRange { lba, blocks } => {
+                write!(formatter, "{blocks} blocks from {} on do not lie on the disk", lba.0)
+            }
+            Self::BufferLength { length, block_bytes } => {
+                write!(formatter, "{length} bytes are no whole number of {block_bytes}-byte blocks")
+            }
+            Self::Disconnected => formatter.write_str("the disk is gone"),
+            Self::NotReady => formatter.write_str("the disk is not ready"),
+            Self::NoMedium => formatter.write_str("there is no medium in the drive"),
+            Self::MediumChanged => formatter.write_str("the medium was changed"),
+            Self::WriteProtected => formatter.write_str("the disk is write-protected"),
+            Self::Medium { lba: Some(lba), sense } => {
+                write!(formatter, "the medium is bad at block {} ({sense})", lba.0)
+            }
+            Self::Medium { lba: None, sense } => write!(formatter, "the medium is bad ({sense})"),
+            Self::Device(sense) => write!(formatter, "the disk failed the command ({sense})"),
+            Self::Short { moved } => write!(formatter, "the disk moved only {moved} bytes"),
+            Self::Timeout => formatter.write_str("the disk did not answer in time"),
+            Self::Protocol => formatter.write_str("the disk's answer made no sense"),
+            Self::Broken => formatter.write_str("the disk did not come back from its reset"),
+            Self::Memory(error) => write!(formatter, "the buffer cannot be reached: {error:?}"),
+            Self::NoStaging => formatter.write_str("blocking calls need staging memory here"),
+            Self::QueueFull => formatter.write_str("all request slots are in use"),
+            Self::Refused => formatter.write_str("the controller takes no transfer"),
+        }
+    }
+}
+
+impl core::error::Error for BlockError {}

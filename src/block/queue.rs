@@ -1,0 +1,103 @@
+//! The queue face: requests that own their buffers until they are completed.
+//!
+//! A caller submits requests to the host, polls it, and takes completions. Requests of one disk
+//! are begun in the order of their submission; a flush covers the writes whose completion was
+//! taken before it was submitted.
+
+use super::{BlockError, Lba};
+use crate::dma::{DmaBuffer, RawBuffer};
+
+/// A disk of the host: its place in the table and which use of that place. The id of a disk that
+/// has gone stays valid and names nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DiskId {
+    pub(crate) index: u8,
+    pub(crate) generation: u8,
+}
+
+impl DiskId {
+    /// A number for people: the place in the table.
+    #[must_use]
+    pub const fn number(self) -> u8 {
+        self.index
+    }
+}
+
+/// A request that was submitted. Unique among all requests of a host in flight.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RequestId {
+    pub(crate) index: u8,
+    pub(crate) sequence: u32,
+}
+
+/// What a request asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Operation {
+    /// Fill the buffer from the disk.
+    Read(Lba),
+    /// Write the buffer to the disk.
+    Write(Lba),
+    /// Put what was written on the medium; no buffer.
+    Flush,
+}
+
+/// A request that has ended, with its buffer.
+#[derive(Debug)]
+pub struct Completion {
+    /// From the submission.
+    pub id: RequestId,
+    /// The disk.
+    pub disk: DiskId,
+    /// How it ended.
+    pub result: Result<(), BlockError>,
+    /// The buffer, if the request had one.
+    pub buffer: Option<DmaBuffer>,
+}
+
+/// Where a request is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum RequestState {
+    Free,
+    /// Submitted; commands may be under way for it.
+    Waiting,
+    /// Ended; the completion was not taken yet.
+    Ended(Result<(), BlockError>),
+}
+
+/// One request. The caller of the stack provides a slice of them: as many as may be in flight.
+#[derive(Debug)]
+pub struct RequestSlot {
+    pub(crate) state: RequestState,
+    pub(crate) sequence: u32,
+    pub(crate) disk: DiskId,
+    pub(crate) operation: Operation,
+    pub(crate) memory: Option<RawBuffer>,
+    /// The buffer, where the request owns one; a blocking request borrows.
+    pub(crate) buffer: Option<DmaBuffer>,
+    /// Blocks in all, and done.
+    pub(crate) blocks: u64,
+    pub(crate) done: u64,
+    /// Blocks of the command under way.
+    pub(crate) chunk: u32,
+    /// Tries of the command under way that failed.
+    pub(crate) failures: u8,
+    /// A blocking call waits for it, and takes its result itself.
+    pub(crate) is_blocking: bool,
+}
+
+impl RequestSlot {
+    /// An unused slot.
+    pub const EMPTY: Self = Self {
+        state: RequestState::Free,
+        sequence: 0,
+        disk: DiskId { index: 0, generation: 0 },
+        operation: Operation::Flush,
+        memory: None,
+        buffer: None,
+        blocks: 0,
+        done: 0,
+        chunk: 0,
+        failures: 0,
+        is_blocking: false,
+    };
+}

@@ -1,0 +1,224 @@
+//! [`Controller`]: whichever kind a board has, because one board mixes them in one host.
+//!
+//! Every method passes on to the driver; without any controller feature the type has no values.
+
+use core::convert::Infallible;
+use core::marker::PhantomData;
+
+#[cfg(feature = "ehci")]
+use super::ehci::Ehci;
+use super::traits::{Devices, Endpoints, HostController, Hubs, RootPorts};
+use super::types::{
+    Addressing, Attachment, Capabilities, DeviceHandle, EndpointConfig, EndpointHandle, Event,
+    HostError, HubInfo, PortProtocol, PortStatus, Requirement, RootPort, Sequence, Transfer,
+};
+#[cfg(feature = "xhci")]
+use super::xhci::Xhci;
+use crate::dma::Pool;
+use crate::mmio::Bus;
+use crate::time::Instant;
+
+/// A controller of any kind that was built in.
+#[derive(Debug)]
+pub enum Controller<'s, B: Bus> {
+    /// An xHCI.
+    #[cfg(feature = "xhci")]
+    Xhci(Xhci<'s, B>),
+    /// An EHCI.
+    #[cfg(feature = "ehci")]
+    Ehci(Ehci<'s, B>),
+    /// None: cannot be made.
+    #[doc(hidden)]
+    Never(Infallible, PhantomData<&'s B>),
+}
+
+/// Passes a call on to the driver.
+macro_rules! pass {
+    ($controller:expr, $driver:ident => $call:expr) => {
+        match $controller {
+            #[cfg(feature = "xhci")]
+            Controller::Xhci($driver) => $call,
+            #[cfg(feature = "ehci")]
+            Controller::Ehci($driver) => $call,
+            Controller::Never(never, _) => match *never {},
+        }
+    };
+}
+
+#[cfg_attr(not(any(feature = "xhci", feature = "ehci")), expect(unused_variables))]
+impl<B: Bus> HostController for Controller<'_, B> {
+    fn capabilities(&self) -> Capabilities {
+        pass!(self, driver => driver.capabilities())
+    }
+
+    fn requirement(&self) -> Requirement {
+        pass!(self, driver => driver.requirement())
+    }
+
+    fn start(&mut self, pool: &mut Pool<'_>, now: Instant) {
+        pass!(self, driver => driver.start(pool, now))
+    }
+
+    fn stop(&mut self, now: Instant) {
+        pass!(self, driver => driver.stop(now))
+    }
+
+    #[inline]
+    fn poll(&mut self, pool: &mut Pool<'_>, now: Instant) -> Option<Event> {
+        pass!(self, driver => driver.poll(pool, now))
+    }
+
+    #[inline]
+    fn acknowledge_events(&mut self) {
+        pass!(self, driver => driver.acknowledge_events())
+    }
+
+    #[inline]
+    fn next_deadline(&self) -> Instant {
+        pass!(self, driver => driver.next_deadline())
+    }
+}
+
+#[cfg_attr(not(any(feature = "xhci", feature = "ehci")), expect(unused_variables))]
+impl<B: Bus> Devices for Controller<'_, B> {
+    fn open_device(
+        &mut self,
+        pool: &mut Pool<'_>,
+        attachment: &Attachment,
+        now: Instant,
+    ) -> Result<DeviceHandle, HostError> {
+        pass!(self, driver => driver.open_device(pool, attachment, now))
+    }
+
+    fn address_device(
+        &mut self,
+        device: DeviceHandle,
+        now: Instant,
+    ) -> Result<Addressing, HostError> {
+        pass!(self, driver => driver.address_device(device, now))
+    }
+
+    fn adopt_address(&mut self, device: DeviceHandle, address: u8) {
+        pass!(self, driver => driver.adopt_address(device, address))
+    }
+
+    fn set_max_packet0(
+        &mut self,
+        device: DeviceHandle,
+        bytes: u16,
+        now: Instant,
+    ) -> Result<(), HostError> {
+        pass!(self, driver => driver.set_max_packet0(device, bytes, now))
+    }
+
+    fn endpoint0(&self, device: DeviceHandle) -> Option<EndpointHandle> {
+        pass!(self, driver => driver.endpoint0(device))
+    }
+
+    fn configure(&mut self, device: DeviceHandle, now: Instant) -> Result<(), HostError> {
+        pass!(self, driver => driver.configure(device, now))
+    }
+
+    fn close_device(&mut self, device: DeviceHandle, now: Instant) -> Result<(), HostError> {
+        pass!(self, driver => driver.close_device(device, now))
+    }
+}
+
+#[cfg_attr(not(any(feature = "xhci", feature = "ehci")), expect(unused_variables))]
+impl<B: Bus> Endpoints for Controller<'_, B> {
+    fn open_endpoint(
+        &mut self,
+        pool: &mut Pool<'_>,
+        device: DeviceHandle,
+        config: &EndpointConfig,
+    ) -> Result<EndpointHandle, HostError> {
+        pass!(self, driver => driver.open_endpoint(pool, device, config))
+    }
+
+    fn close_endpoint(&mut self, endpoint: EndpointHandle) -> Result<(), HostError> {
+        pass!(self, driver => driver.close_endpoint(endpoint))
+    }
+
+    #[inline]
+    fn submit(
+        &mut self,
+        endpoint: EndpointHandle,
+        transfer: &Transfer<'_>,
+    ) -> Result<(), HostError> {
+        pass!(self, driver => driver.submit(endpoint, transfer))
+    }
+
+    #[inline]
+    fn kick(&mut self, endpoint: EndpointHandle, stream: u16) {
+        pass!(self, driver => driver.kick(endpoint, stream))
+    }
+
+    #[inline]
+    fn retire(&mut self, endpoint: EndpointHandle) {
+        pass!(self, driver => driver.retire(endpoint))
+    }
+
+    fn quiesce(&mut self, endpoint: EndpointHandle, now: Instant) -> Result<(), HostError> {
+        pass!(self, driver => driver.quiesce(endpoint, now))
+    }
+
+    fn restart(
+        &mut self,
+        endpoint: EndpointHandle,
+        sequence: Sequence,
+        now: Instant,
+    ) -> Result<(), HostError> {
+        pass!(self, driver => driver.restart(endpoint, sequence, now))
+    }
+}
+
+#[cfg_attr(not(any(feature = "xhci", feature = "ehci")), expect(unused_variables))]
+impl<B: Bus> Hubs for Controller<'_, B> {
+    fn update_hub(
+        &mut self,
+        device: DeviceHandle,
+        hub: &HubInfo,
+        now: Instant,
+    ) -> Result<(), HostError> {
+        pass!(self, driver => driver.update_hub(device, hub, now))
+    }
+}
+
+#[cfg_attr(not(any(feature = "xhci", feature = "ehci")), expect(unused_variables))]
+impl<B: Bus> RootPorts for Controller<'_, B> {
+    fn port_protocol(&self, port: RootPort) -> PortProtocol {
+        pass!(self, driver => driver.port_protocol(port))
+    }
+
+    fn read_port(&self, port: RootPort) -> PortStatus {
+        pass!(self, driver => driver.read_port(port))
+    }
+
+    fn acknowledge(&mut self, port: RootPort, status: &PortStatus) {
+        pass!(self, driver => driver.acknowledge(port, status))
+    }
+
+    fn power_port(&mut self, port: RootPort, on: bool) {
+        pass!(self, driver => driver.power_port(port, on))
+    }
+
+    fn begin_reset(&mut self, port: RootPort) {
+        pass!(self, driver => driver.begin_reset(port))
+    }
+
+    fn end_reset(&mut self, port: RootPort) {
+        pass!(self, driver => driver.end_reset(port))
+    }
+
+    fn begin_warm_reset(&mut self, port: RootPort) {
+        pass!(self, driver => driver.begin_warm_reset(port))
+    }
+
+    fn disable_port(&mut self, port: RootPort) {
+        pass!(self, driver => driver.disable_port(port))
+    }
+
+    fn hand_over(&mut self, port: RootPort) -> bool {
+        pass!(self, driver => driver.hand_over(port))
+    }
+}

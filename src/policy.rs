@@ -1,0 +1,61 @@
+//! Every number that is a choice rather than a rule of a specification.
+
+use crate::time::Duration;
+
+/// When the data and status transfers are queued.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Queueing {
+    /// When the command wrapper has arrived. Every device is used to it.
+    #[default]
+    AfterCommand,
+    /// With the command wrapper: one interrupt less a command. The device sees IN tokens while it
+    /// still takes the wrapper, which BOT 1.0 allows and some devices may not expect.
+    Eager,
+}
+
+/// Deadlines and limits of the stack. The defaults suit disks of every age; an embedder may change
+/// any of them before the first device is there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Policy {
+    /// A read or write may take so long. Policy: a disk that re-reads a bad block takes 7 s (the
+    /// usual limit of its own error recovery).
+    pub read_write: Duration,
+    /// A command that is not essential may take so long, GET MAX LUN among them.
+    pub optional: Duration,
+    /// A flush may take so long: the whole write cache goes to the medium.
+    pub flush: Duration,
+    /// A command of bring-up may take so long. Policy: some disks answer TEST UNIT READY only when
+    /// they have spun up.
+    pub bring_up: Duration,
+    /// A disk may take so long from its first command to being ready. Policy: disks that spin up
+    /// took 6 to 10 s in reports; a margin of two.
+    pub readiness: Duration,
+    /// The most bytes of one read or write below SuperSpeed. Policy: 240 sectors, because some
+    /// bridges corrupt data silently above (Kingston 0951:1666 with 65535 blocks), and full-speed
+    /// disks were five times slower above.
+    pub transfer_high: u32,
+    /// The most bytes of one read or write at SuperSpeed.
+    pub transfer_super: u32,
+    /// When Bulk-Only data and status are queued.
+    pub queueing: Queueing,
+}
+
+impl Policy {
+    /// The defaults.
+    pub const DEFAULT: Self = Self {
+        read_write: Duration::from_secs(10),
+        optional: Duration::from_secs(3),
+        flush: Duration::from_secs(60),
+        bring_up: Duration::from_secs(10),
+        readiness: Duration::from_secs(20),
+        transfer_high: 240 * 512,
+        transfer_super: 1 << 20,
+        queueing: Queueing::AfterCommand,
+    };
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}

@@ -1,0 +1,304 @@
+//! From a logical unit of which nothing is known to a disk with a geometry.
+//!
+//! A machine without I/O: INQUIRY, TEST UNIT READY until the unit is ready (within a budget),
+//! READ CAPACITY, MODE SENSE for write protection. Every failure is weighed by its sense data; what
+//! a device does not know costs nothing but the question. Read SPC-4 §5.2 and SBC-3 §4.4 first.
+
+use super::capacity::{Capacity, Capacity10, CapacityFault};
+use super::cdb::{
+    Command, ModePage, PowerChange, inquiry, mode_sense_6, read_capacity_10, read_capacity_16,
+    start_stop_unit, test_unit_ready,
+};
+use super::inquiry::{DeviceType, Inquiry, Presence};
+use super::mode::ModeParameters;
+use super::sense::{Sense, Verdict};
+use super::transport::{Completion, Outcome, Status, TransportError};
+use crate::time::{Duration, Instant};
+
+/// Pause between questions for readiness. Policy: spec.md's 100 to 500 ms, at the quick end.
+const READY_POLL: Duration = Duration::from_millis(100);
+
+/// How often a command is tried that fails for no lasting reason. Policy.
+const TRIES: u8 = 3;
+
+/// How often a unit is asked that says that it has no medium. Policy: Netac sticks say so twice
+/// before they have looked.
+const NO_MEDIUM_TRIES: u8 = 3;
+
+/// How often unit attentions are taken in a row before they count as a fault. Policy: a device has
+/// a handful of them after power-on, one for each cause.
+const ATTENTIONS: u8 = 8;
+
+/// Bytes asked of MODE SENSE: all pages in 192, as every device is used to
+/// (from a report about sticks that stall at other lengths).
+const MODE_ALLOCATION: u8 = 192;
+
+/// What a unit is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Found {
+    /// Who it says it is.
+    pub inquiry: Inquiry,
+    /// Its size.
+    pub capacity: Capacity,
+    /// Whether it refuses writes.
+    pub write_protected: bool,
+}
+
+/// Why a unit is no disk that can be used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BringUpError {
+    /// The transport failed, also when tried again.
+    Transport(TransportError),
+    /// It answered nothing to INQUIRY.
+    NoInquiryData,
+    /// It did not get ready within the budget; what it said last.
+    NotReady(Sense),
+    /// It failed a command that it must know; what it said. 4/44/81 and its like on a disk that
+    /// was just plugged in often mean too little power.
+    Failed(Sense),
+    /// Its capacity makes no sense.
+    Capacity(CapacityFault),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    Inquiry,
+    Ready,
+    Start,
+    Capacity10,
+    Capacity16 { block_length: u32 },
+    ModeSense,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug)]
+pub enum Input<'a> {
+    /// Bring-up begins.
+    Begin,
+    /// The command ended; the data that came.
+    Ended(Outcome, &'a [u8]),
+    /// The time that was waited for has come.
+    Time,
+}
+
+/// What to do next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Action {
+    /// Carry out this command, with its data in the transport's memory.
+    Issue(Command),
+    /// Come back at the time.
+    Wait(Instant),
+    /// The unit is a disk.
+    Ready(Found),
+    /// The unit is there, but empty.
+    Empty(Inquiry),
+    /// There is no unit, or it is no disk.
+    Skip,
+    /// The unit cannot be used.
+    Fail(BringUpError),
+}
+
+/// The bring-up of one unit.
+#[derive(Clone, Copy, Debug)]
+pub struct BringUp {
+    phase: Phase,
+    deadline: Instant,
+    failures: u8,
+    attentions: u8,
+    no_medium: u8,
+    inquiry: Option<Inquiry>,
+    capacity: Option<Capacity>,
+}
+
+impl BringUp {
+    /// A bring-up that must be done by `deadline`.
+    #[must_use]
+    pub fn new(deadline: Instant) -> Self {
+        Self {
+            phase: Phase::Inquiry,
+            deadline,
+            failures: 0,
+            attentions: 0,
+            no_medium: 0,
+            inquiry: None,
+            capacity: None,
+        }
+    }
+
+    /// Takes what happened, and says what to do next.
+    pub fn step(&mut self, input: Input<'_>, now: Instant) -> Action {
+        match input {
+            Input::Begin | Input::Time => Action::Issue(self.command()),
+            Input::Ended(Err(error), _) => self.transport_failed(error),
+            Input::Ended(Ok(Completion { status: Status::Good, .. }), data) => self.good(data),
+            Input::Ended(Ok(Completion { status: Status::Check(sense), .. }), data) => {
+                self.check(sense, data, now)
+            }
+        }
+    }
+
+    fn command(&self) -> Command {
+        match self.phase {
+            Phase::Inquiry => inquiry(),
+            Phase::Ready => test_unit_ready(),
+            Phase::Start => start_stop_unit(PowerChange::Start),
+            Phase::Capacity10 => read_capacity_10(),
+            Phase::Capacity16 { .. } => read_capacity_16(),
+            Phase::ModeSense => mode_sense_6(ModePage::All, MODE_ALLOCATION),
+        }
+    }
+
+    fn go_on(&mut self, phase: Phase) -> Action {
+        self.phase = phase;
+        self.failures = 0;
+        Action::Issue(self.command())
+    }
+
+    fn good(&mut self, data: &[u8]) -> Action {
+        match self.phase {
+            Phase::Inquiry => self.inquired(data),
+            Phase::Ready => self.go_on(Phase::Capacity10),
+            Phase::Start => self.go_on(Phase::Ready),
+            Phase::Capacity10 => match Capacity::parse_10(data) {
+                Ok(Capacity10::Known(capacity)) => self.sized(capacity),
+                Ok(Capacity10::AskSixteen) => {
+                    let block_length = crate::bytes::u32_be_at(data, 4).unwrap_or(0);
+                    self.go_on(Phase::Capacity16 { block_length })
+                }
+                Err(fault) => self.bad_capacity(fault),
+            },
+            Phase::Capacity16 { .. } => match Capacity::parse_16(data) {
+                Ok(capacity) => self.sized(capacity),
+                Err(fault) => self.bad_capacity(fault),
+            },
+            Phase::ModeSense => {
+                let parameters = ModeParameters::parse_6(data);
+                self.found(parameters.is_some_and(|parameters| parameters.is_write_protected()))
+            }
+        }
+    }
+
+    fn inquired(&mut self, data: &[u8]) -> Action {
+        let Ok(inquiry) = Inquiry::parse(data) else {
+            return self.again(BringUpError::NoInquiryData);
+        };
+        let is_disk = matches!(
+            inquiry.device_type,
+            DeviceType::Disk | DeviceType::ReducedDisk | DeviceType::Optical
+        );
+        if inquiry.presence != Presence::Connected || !is_disk {
+            return Action::Skip;
+        }
+        self.inquiry = Some(inquiry);
+        self.go_on(Phase::Ready)
+    }
+
+    fn sized(&mut self, capacity: Capacity) -> Action {
+        self.capacity = Some(capacity);
+        self.go_on(Phase::ModeSense)
+    }
+
+    fn bad_capacity(&mut self, fault: CapacityFault) -> Action {
+        match (fault, self.inquiry) {
+            (CapacityFault::NoMedium, Some(inquiry)) => Action::Empty(inquiry),
+            _ => self.again(BringUpError::Capacity(fault)),
+        }
+    }
+
+    fn found(&mut self, write_protected: bool) -> Action {
+        match (self.inquiry, self.capacity) {
+            (Some(inquiry), Some(capacity)) => {
+                Action::Ready(Found { inquiry, capacity, write_protected })
+            }
+            _ => Action::Fail(BringUpError::NoInquiryData),
+        }
+    }
+
+    fn check(&mut self, sense: Sense, data: &[u8], now: Instant) -> Action {
+        match (self.phase, sense.verdict()) {
+            // Done all the same, as the sense data says.
+            (_, Verdict::Success) => self.good(data),
+            // Not worth another question: the disk counts as writable, and is not asked again.
+            (Phase::ModeSense, _) => self.found(false),
+            (_, Verdict::NoSuchUnit) => Action::Skip,
+            (_, Verdict::NoMedium) => self.empty(sense, now),
+            (Phase::Inquiry, Verdict::Unsupported) => Action::Skip,
+            (_, Verdict::BecomingReady | Verdict::NotReady) => self.not_ready(sense, now),
+            (Phase::Ready, Verdict::NeedsStart) => self.go_on(Phase::Start),
+            (_, Verdict::NeedsStart) => self.not_ready(sense, now),
+            // A device without these commands is ready as it is.
+            (Phase::Ready, Verdict::Unsupported) => self.go_on(Phase::Capacity10),
+            (Phase::Start, Verdict::Unsupported) => self.not_ready(sense, now),
+            (Phase::Capacity16 { block_length }, Verdict::Unsupported) => {
+                // All that is known is that there are at least so many blocks.
+                match Capacity::new(u64::from(u32::MAX), block_length) {
+                    Ok(capacity) => self.sized(capacity),
+                    Err(fault) => Action::Fail(BringUpError::Capacity(fault)),
+                }
+            }
+            (
+                _,
+                Verdict::Retry
+                | Verdict::MediaChanged
+                | Verdict::CapacityChanged
+                | Verdict::ResetHappened
+                | Verdict::EarlierCommandFailed,
+            ) => self.attention(sense),
+            // A device that cannot say whether it is ready may still have a capacity.
+            (Phase::Ready, _) if self.failures + 1 >= TRIES => self.go_on(Phase::Capacity10),
+            _ => self.again(BringUpError::Failed(sense)),
+        }
+    }
+
+    /// Something happened to the unit that it had to tell first. Then the same question again.
+    fn attention(&mut self, sense: Sense) -> Action {
+        self.attentions += 1;
+        if self.attentions > ATTENTIONS {
+            return Action::Fail(BringUpError::Failed(sense));
+        }
+        Action::Issue(self.command())
+    }
+
+    fn empty(&mut self, sense: Sense, now: Instant) -> Action {
+        self.no_medium += 1;
+        match self.inquiry {
+            Some(_) if self.no_medium < NO_MEDIUM_TRIES => {
+                self.phase = Phase::Ready;
+                Action::Wait(now + READY_POLL)
+            }
+            Some(inquiry) => Action::Empty(inquiry),
+            None => Action::Fail(BringUpError::Failed(sense)),
+        }
+    }
+
+    fn not_ready(&mut self, sense: Sense, now: Instant) -> Action {
+        if now >= self.deadline {
+            return Action::Fail(BringUpError::NotReady(sense));
+        }
+        if self.phase != Phase::Inquiry {
+            self.phase = Phase::Ready;
+        }
+        Action::Wait(now + READY_POLL)
+    }
+
+    /// The same question again, a few times.
+    fn again(&mut self, error: BringUpError) -> Action {
+        self.failures += 1;
+        if self.failures >= TRIES { Action::Fail(error) } else { Action::Issue(self.command()) }
+    }
+
+    fn transport_failed(&mut self, error: TransportError) -> Action {
+        match (self.phase, error) {
+            (_, TransportError::Disconnected | TransportError::Broken(_)) => {
+                Action::Fail(BringUpError::Transport(error))
+            }
+            // A device that is upset by MODE SENSE is not asked again.
+            (Phase::ModeSense, _) => self.found(false),
+            _ => self.again(BringUpError::Transport(error)),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "bring_up_tests.rs"]
+mod tests;

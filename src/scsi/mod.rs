@@ -1,0 +1,15 @@
+//! What a disk speaks: commands, their answers, and what a failure means.
+//!
+//! `storage` carries the commands; `block` is what callers see of the disk. Everything on the wire
+//! is big-endian. Read SPC-4 for what all devices have in common, SBC-3 for disks.
+
+pub mod capacity;
+pub mod bring_up;
+pub mod cdb;
+pub mod inquiry;
+pub mod mode;
+pub mod sense;
+pub mod text;
+pub mod transport;
+pub mod unit;
+pub mod vpd;

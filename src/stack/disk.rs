@@ -1,0 +1,161 @@
+//! The blocking face: a disk that is read and written in one call each.
+//!
+//! A caller's buffer is borrowed for the length of the call. That is sound only if the controller
+//! surely lets go of it before the call returns, whatever happens: where the platform can cut a
+//! controller's DMA off, that is the last resort, also when the call is left by a panic. Elsewhere
+//! data goes through memory of the stack's own, piece by piece.
+
+use super::Host;
+use crate::block::queue::{DiskId, Operation, RequestId};
+use crate::block::{BlockDevice, BlockError, Geometry, Lba};
+use crate::dma::RawBuffer;
+use crate::platform::{ControllerId, Platform};
+use crate::usb::Driver;
+
+/// A disk of a host, for blocking use.
+#[derive(Debug)]
+pub struct Disk<'h, 's, P: Platform, C> {
+    host: &'h mut Host<'s, P, C>,
+    id: DiskId,
+}
+
+impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
+    /// A disk, for blocking use. Requests of the queue face go on meanwhile.
+    pub fn disk(&mut self, id: DiskId) -> Disk<'_, 's, P, C> {
+        Disk { host: self, id }
+    }
+}
+
+/// A blocking request under way. Dropped before it has ended only by a panic that passes through:
+/// then the controller is cut off from the caller's memory.
+struct Borrowed<'b, 's, P: Platform, C: Driver> {
+    host: &'b mut Host<'s, P, C>,
+    controller: ControllerId,
+    ended: bool,
+}
+
+impl<P: Platform, C: Driver> Borrowed<'_, '_, P, C> {
+    #[inline]
+    fn wait(mut self, id: RequestId) -> Result<(), BlockError> {
+        loop {
+            if let Some(result) = self.host.take_result(id) {
+                self.ended = true;
+                return result;
+            }
+            let wake = self.host.poll();
+            if let Some(result) = self.host.take_result(id) {
+                self.ended = true;
+                return result;
+            }
+            self.host.platform.wait(wake);
+        }
+    }
+}
+
+impl<P: Platform, C: Driver> Drop for Borrowed<'_, '_, P, C> {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.host.platform.cut_dma(self.controller);
+        }
+    }
+}
+
+impl<P: Platform, C: Driver> Disk<'_, '_, P, C> {
+    /// Which disk it is.
+    #[must_use]
+    pub fn id(&self) -> DiskId {
+        self.id
+    }
+
+    #[inline]
+    fn run(&mut self, operation: Operation, memory: Option<RawBuffer>) -> Result<(), BlockError> {
+        let controller = self.controller()?;
+        let id = self.host.submit_raw(self.id, operation, memory)?;
+        if let Some(slot) = self.host.requests.get_mut(usize::from(id.index)) {
+            slot.is_blocking = true;
+        }
+        Borrowed { host: self.host, controller, ended: false }.wait(id)
+    }
+
+    #[inline]
+    fn controller(&self) -> Result<ControllerId, BlockError> {
+        Ok(self.host.unit(self.id).ok_or(BlockError::Disconnected)?.controller)
+    }
+
+    /// Whether the caller's memory may be given to the controller itself.
+    #[inline]
+    fn can_borrow(&self) -> Result<bool, BlockError> {
+        Ok(self.host.platform.can_cut_dma(self.controller()?))
+    }
+
+    /// Moves `length` bytes from `lba` on through the stack's own memory; `copy` gets each piece
+    /// with its offset, before a write and after a read.
+    fn run_staged(
+        &mut self,
+        operation: impl Fn(Lba) -> Operation,
+        lba: Lba,
+        length: usize,
+        mut before: impl FnMut(usize, &mut [u8]),
+        mut after: impl FnMut(usize, &[u8]),
+    ) -> Result<(), BlockError> {
+        let geometry = self.host.geometry(self.id)?;
+        geometry.extent(lba, length)?;
+        let block_bytes = geometry.block_bytes as usize;
+        // Taken out for the length of the call; a controller that never lets go keeps it for good,
+        // since a request that does not end does not give it back.
+        let mut staging = self.host.staging.take().ok_or(BlockError::NoStaging)?;
+        let piece = staging.length() / block_bytes * block_bytes;
+        let mut result = if piece == 0 { Err(BlockError::NoStaging) } else { Ok(()) };
+        let mut offset = 0;
+        while result.is_ok() && offset < length {
+            let now = piece.min(length - offset);
+            if let Some(bytes) = staging.as_mut_slice().get_mut(..now) {
+                before(offset, bytes);
+            }
+            let at = Lba(lba.0 + (offset / block_bytes) as u64);
+            result = self.run(operation(at), staging.raw().slice(0, now));
+            if let (Ok(()), Some(bytes)) = (result, staging.as_slice().get(..now)) {
+                after(offset, bytes);
+            }
+            offset += now;
+        }
+        self.host.staging = Some(staging);
+        result
+    }
+}
+
+impl<P: Platform, C: Driver> BlockDevice for Disk<'_, '_, P, C> {
+    fn geometry(&self) -> Result<Geometry, BlockError> {
+        self.host.geometry(self.id)
+    }
+
+    #[inline]
+    fn read(&mut self, lba: Lba, buffer: &mut [u8]) -> Result<(), BlockError> {
+        if self.can_borrow()? {
+            return self.run(Operation::Read(lba), Some(RawBuffer::of(buffer)));
+        }
+        let length = buffer.len();
+        self.run_staged(Operation::Read, lba, length, |_, _| {}, |offset, bytes| {
+            if let Some(target) = buffer.get_mut(offset..offset + bytes.len()) {
+                target.copy_from_slice(bytes);
+            }
+        })
+    }
+
+    #[inline]
+    fn write(&mut self, lba: Lba, buffer: &[u8]) -> Result<(), BlockError> {
+        if self.can_borrow()? {
+            return self.run(Operation::Write(lba), Some(RawBuffer::of_shared(buffer)));
+        }
+        let before = |offset: usize, bytes: &mut [u8]| {
+            if let Some(source) = buffer.get(offset..offset + bytes.len()) {
+                bytes.copy_from_slice(source);
+            }
+        };
+        self.run_staged(Operation::Write, lba, buffer.len(), before, |_, _| {})
+    }
+
+    fn flush(&mut self) -> Result<(), BlockError> {
+        self.run(Operation::Flush, None)
+    }
+}

@@ -1,0 +1,258 @@
+//! What the bus reports, carried to functions and units.
+
+use super::schedule::Work;
+use super::{FunctionSlot, Host};
+use crate::block::BlockError;
+use crate::host::ControllerFault;
+use crate::platform::{ControllerId, Platform};
+use crate::scsi::bring_up::{Action, BringUp, Input};
+use crate::scsi::transport::{Outcome, SCRATCH};
+use crate::scsi::unit::{Next, UnitEntry, UnitState};
+use crate::storage::bot::wire::Lun;
+use crate::storage::choose::choose;
+use crate::storage::function::{Function, FunctionEvent};
+use crate::time::Instant;
+use crate::usb::enumerate::CONFIGURATION_LIMIT;
+use crate::usb::{BusEvent, DeviceId, Driver, UsbError};
+
+/// Bytes of a unit's answer that are looked at: the longest, MODE SENSE, is asked for 192.
+const ANSWER: usize = 256;
+const _: () = assert!(ANSWER <= SCRATCH);
+
+impl<P: Platform, C: Driver> Host<'_, P, C> {
+    /// Carries one thing that the bus reports to whom it concerns.
+    #[inline]
+    pub(super) fn dispatch(&mut self, event: BusEvent, now: Instant) {
+        if let BusEvent::Transfer { function, tag, outcome, actual } = event {
+            let Some(slot) = self.functions.get_mut(usize::from(function)) else { return };
+            let (bus, platform) = (&mut self.bus, &self.platform);
+            let ended = slot.function.transfer_ended(bus, platform, tag, outcome, actual, now);
+            match ended {
+                Some(outcome) => self.command_ended(function, outcome, now),
+                None => self.note_deadline(function),
+            }
+            return;
+        }
+        self.dispatch_rare(event, now);
+    }
+
+    fn dispatch_rare(&mut self, event: BusEvent, now: Instant) {
+        match event {
+            BusEvent::Transfer { .. } => {}
+            BusEvent::Described(device) => self.described(device, now),
+            BusEvent::Configured(device, result) => {
+                let Some(index) = self.function_of(device) else { return };
+                let Some(slot) = self.functions.get_mut(usize::from(index)) else { return };
+                let event = slot.function.configured(&mut self.bus, &self.policy, result, now);
+                self.function_event(index, event, now);
+            }
+            BusEvent::Operated(device, result) => {
+                let Some(index) = self.function_of(device) else { return };
+                let Some(slot) = self.functions.get_mut(usize::from(index)) else { return };
+                let (bus, platform) = (&mut self.bus, &self.platform);
+                let event = slot.function.operated(bus, platform, result, now);
+                self.function_event(index, event, now);
+            }
+            BusEvent::Gone(device) => self.gone(device),
+            BusEvent::Closed(device) => self.closed(device, now),
+            BusEvent::Runaway(controller, fault) => self.runaway(controller, fault, now),
+        }
+    }
+
+    fn function_of(&self, device: DeviceId) -> Option<u8> {
+        let is_it = |slot: &FunctionSlot| slot.function.device() == Some(device);
+        self.functions.iter().position(is_it).map(|index| index as u8)
+    }
+
+    /// A device's descriptors are known: if it has storage, a function takes it.
+    fn described(&mut self, device: DeviceId, now: Instant) {
+        let Some(info) = self.bus.info(device) else { return };
+        let mut bytes = [0; CONFIGURATION_LIMIT as usize];
+        let configuration = self.bus.read_configuration(device, &mut bytes);
+        let Some(choice) = choose(configuration, info.speed()) else { return };
+        let attached = match self.functions.iter().position(|slot| slot.function.is_free()) {
+            None => Err(UsbError::TableFull("functions")),
+            Some(index) => match self.functions.get_mut(index) {
+                None => Err(UsbError::TableFull("functions")),
+                Some(slot) => {
+                    let (bus, policy) = (&mut self.bus, &self.policy);
+                    slot.function.attach(bus, policy, index as u8, device, &choice, now)
+                }
+            },
+        };
+        match attached {
+            Ok(()) => self.bus.set_driver_name(device, "bot"),
+            Err(error) => self.platform.log(format_args!("usb: no storage driver: {error:?}")),
+        }
+    }
+
+    pub(super) fn function_event(
+        &mut self,
+        index: u8,
+        event: Option<FunctionEvent>,
+        now: Instant,
+    ) {
+        match event {
+            None => self.note_deadline(index),
+            Some(FunctionEvent::Ended(outcome)) => self.command_ended(index, outcome, now),
+            Some(FunctionEvent::Serving(highest)) => self.serving(index, highest, now),
+            Some(FunctionEvent::Failed(error)) => {
+                self.platform.log(format_args!("usb: storage not configured: {error:?}"));
+                if let Some(slot) = self.functions.get_mut(usize::from(index)) {
+                    slot.function.closed(&mut self.bus, &self.platform, index);
+                }
+            }
+        }
+    }
+
+    /// A function carries commands: its units are brought up.
+    fn serving(&mut self, function: u8, highest: Lun, now: Instant) {
+        let slot = self.functions.get(usize::from(function));
+        let transfer_bytes = slot.map_or(0, |slot| slot.function.transfer_bytes());
+        let device = slot.and_then(|slot| slot.function.device());
+        let Some(info) = device.and_then(|device| self.bus.info(device)) else { return };
+        for lun in highest.up_to() {
+            let Some(index) = self.units.iter().position(UnitEntry::is_free) else {
+                self.platform.log(format_args!("usb: no room for unit {}", lun.number()));
+                break;
+            };
+            if let Some(entry) = self.units.get_mut(index) {
+                *entry = UnitEntry {
+                    generation: entry.generation.wrapping_add(1),
+                    function,
+                    controller: info.controller,
+                    lun: lun.number(),
+                    transfer_bytes,
+                    ..UnitEntry::EMPTY
+                };
+            }
+            self.bring_up(index as u8, now);
+        }
+        self.schedule(function, now);
+    }
+
+    /// Begins to bring a unit up, anew or again.
+    pub(super) fn bring_up(&mut self, unit: u8, now: Instant) {
+        let bring_up = BringUp::new(now + self.policy.readiness);
+        self.bring_up_step(unit, bring_up, Input::Begin, now);
+    }
+
+    fn bring_up_step(&mut self, unit: u8, mut machine: BringUp, input: Input<'_>, now: Instant) {
+        let action = machine.step(input, now);
+        let Some(entry) = self.units.get_mut(usize::from(unit)) else { return };
+        entry.state = match action {
+            Action::Issue(command) => UnitState::BringUp(machine, Next::Issue(command)),
+            Action::Wait(until) => {
+                self.next_timer = self.next_timer.min(until);
+                UnitState::BringUp(machine, Next::Time(until))
+            }
+            Action::Ready(found) => UnitState::Ready(found),
+            Action::Empty(inquiry) => UnitState::Empty(inquiry),
+            Action::Skip => UnitState::Free,
+            Action::Fail(error) => UnitState::Failed(error),
+        };
+    }
+
+    /// A command of a unit's bring-up has ended.
+    pub(super) fn bring_up_ended(
+        &mut self,
+        function: u8,
+        unit: u8,
+        outcome: Outcome,
+        now: Instant,
+    ) {
+        let Some(entry) = self.units.get(usize::from(unit)) else { return };
+        let UnitState::BringUp(machine, _) = entry.state else { return };
+        let mut bytes = [0; ANSWER];
+        let moved = outcome.map_or(0, |completion| completion.moved as usize).min(ANSWER);
+        let slot = self.functions.get(usize::from(function));
+        if let Some(transport) = slot.and_then(|slot| slot.function.transport()) {
+            transport.read_scratch(&mut bytes);
+        }
+        let answer = bytes.get(..moved).unwrap_or_default();
+        self.bring_up_step(unit, machine, Input::Ended(outcome, answer), now);
+    }
+
+    /// What a failed request says about its unit.
+    pub(super) fn weigh_failure(&mut self, unit: u8, error: BlockError, now: Instant) {
+        let again = matches!(error, BlockError::MediumChanged | BlockError::NoMedium);
+        let is_ready = |entry: &UnitEntry| matches!(entry.state, UnitState::Ready(_));
+        if again && self.units.get(usize::from(unit)).is_some_and(is_ready) {
+            self.bring_up(unit, now);
+        }
+    }
+
+    fn gone(&mut self, device: DeviceId) {
+        let Some(index) = self.function_of(device) else { return };
+        if let Some(slot) = self.functions.get_mut(usize::from(index)) {
+            slot.function.gone();
+        }
+    }
+
+    /// The controller has let go of a device: all that was under way on it ends.
+    fn closed(&mut self, device: DeviceId, now: Instant) {
+        let Some(index) = self.function_of(device) else { return };
+        let Some(slot) = self.functions.get_mut(usize::from(index)) else { return };
+        let ended = slot.function.closed(&mut self.bus, &self.platform, index);
+        if let Some(outcome) = ended {
+            self.command_ended(index, outcome, now);
+        }
+        if let Some(slot) = self.functions.get_mut(usize::from(index)) {
+            slot.work = Work::None;
+        }
+        for unit in 0..self.units.len() {
+            let Some(entry) = self.units.get_mut(unit) else { break };
+            if !entry.is_free() && entry.function == index {
+                entry.state = UnitState::Free;
+                self.end_requests_of(unit as u8, BlockError::Disconnected);
+            }
+        }
+    }
+
+    /// A controller does not stop. Where the platform can cut it off from memory, its devices can
+    /// be closed all the same; else what it may reach is never given back.
+    fn runaway(&mut self, controller: ControllerId, fault: ControllerFault, now: Instant) {
+        let cut = self.platform.cut_dma(controller);
+        self.platform.log(format_args!(
+            "usb: controller {} does not stop ({fault:?}); its DMA {} cut off",
+            controller.0,
+            if cut { "was" } else { "could not be" },
+        ));
+        if cut {
+            self.bus.confirm_cut(controller, now);
+        }
+    }
+
+    /// Looks at the deadlines of functions and the pauses of units.
+    pub(super) fn run_timers(&mut self, now: Instant) {
+        self.next_timer = Instant::NEVER;
+        for index in 0..self.functions.len() {
+            let Some(slot) = self.functions.get_mut(index) else { break };
+            if now >= slot.function.deadline() {
+                let ended = slot.function.deadline_passed(&mut self.bus, &self.platform, now);
+                if let Some(outcome) = ended {
+                    self.command_ended(index as u8, outcome, now);
+                }
+            }
+            self.note_deadline(index as u8);
+        }
+        for unit in 0..self.units.len() {
+            let Some(entry) = self.units.get(unit) else { break };
+            let UnitState::BringUp(machine, Next::Time(until)) = entry.state else { continue };
+            let function = entry.function;
+            if now >= until {
+                self.bring_up_step(unit as u8, machine, Input::Time, now);
+                self.schedule(function, now);
+            } else {
+                self.wake_at(until);
+            }
+        }
+    }
+
+    #[inline]
+    fn note_deadline(&mut self, function: u8) {
+        let slot = self.functions.get(usize::from(function));
+        let deadline = slot.map_or(Instant::NEVER, |slot| Function::deadline(&slot.function));
+        self.wake_at(deadline);
+    }
+}

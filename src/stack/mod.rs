@@ -1,0 +1,211 @@
+//! [`Host`]: all layers put together, for one or more controllers.
+//!
+//! The stack owns the bus, the storage functions, the units and the requests, each in a slice of
+//! the caller's [`Storage`], and carries what one reports to the next. [`Host::poll`] does bounded
+//! work and says when it wants to be called again; [`Disk`] is the blocking face on top,
+//! [`Host::submit`] the queue face.
+//!
+//! Nothing here knows a protocol: what a device says is weighed in `usb`, `storage` and `scsi`.
+
+mod dispatch;
+mod disk;
+mod report;
+mod requests;
+mod schedule;
+mod tables;
+
+use crate::block::queue::RequestSlot;
+use crate::dma::{CoherentRegion, DmaBuffer, Pool, PoolRecord, PoolUsage};
+use crate::host::Controller;
+use crate::platform::{ControllerId, Platform};
+use crate::policy::Policy;
+use crate::scsi::unit::UnitEntry;
+use crate::storage::function::Function;
+use crate::time::{Duration, Instant};
+use crate::usb::{
+    Bus, BusStorage, ControllerSlot, ControllerState, DeviceEntry, Driver, PortEntry, UsbError,
+};
+pub use disk::Disk;
+pub use report::{DiskInfo, DiskState};
+pub use tables::Tables;
+use schedule::Work;
+
+/// How many things one [`Host::poll`] takes at most. Policy: more than any burst of completions
+/// that the request table allows, and an end to what a mad controller can keep the CPU busy with.
+const POLL_BUDGET: usize = 256;
+
+/// The memory that a host works with, from its caller: a slice for each table. Longer slices let
+/// more things be there at the same time; a full table is a typed error on what did not fit.
+#[derive(Debug)]
+pub struct Storage<'s, C> {
+    /// One for each controller.
+    pub controllers: &'s mut [ControllerSlot<C>],
+    /// One for each root port of all controllers.
+    pub ports: &'s mut [PortEntry],
+    /// One for each device.
+    pub devices: &'s mut [DeviceEntry],
+    /// One for each storage interface.
+    pub functions: &'s mut [FunctionSlot],
+    /// One for each logical unit.
+    pub units: &'s mut [UnitEntry],
+    /// One for each request in flight.
+    pub requests: &'s mut [RequestSlot],
+    /// One for each piece of the pool that is held at the same time: about 8 for a controller and 8
+    /// for each disk.
+    pub pool: &'s mut [PoolRecord],
+}
+
+/// A storage function and what it is at work on.
+#[derive(Debug)]
+pub struct FunctionSlot {
+    function: Function,
+    work: Work,
+}
+
+impl FunctionSlot {
+    /// An unused slot.
+    pub const EMPTY: Self = Self { function: Function::EMPTY, work: Work::None };
+}
+
+/// A USB host: its controllers, devices and disks.
+#[derive(Debug)]
+pub struct Host<'s, P: Platform, C = Controller<'s, <P as Platform>::Bus>> {
+    platform: P,
+    bus: Bus<'s, C>,
+    functions: &'s mut [FunctionSlot],
+    units: &'s mut [UnitEntry],
+    requests: &'s mut [RequestSlot],
+    policy: Policy,
+    staging: Option<DmaBuffer>,
+    /// Numbers requests in the order of their submission.
+    sequence: u32,
+    /// Requests that no command was issued for yet, or that want another.
+    waiting: usize,
+    /// When functions and units must be looked at.
+    next_timer: Instant,
+}
+
+impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
+    /// A host without controllers.
+    ///
+    /// `region` becomes the coherent pool; [`Host::pool_usage`] says how much of it is used.
+    pub fn new(platform: P, region: CoherentRegion, storage: Storage<'s, C>) -> Self {
+        let Storage { controllers, ports, devices, functions, units, requests, pool } = storage;
+        Self {
+            platform,
+            bus: Bus::new(BusStorage { controllers, ports, devices }, Pool::new(region, pool)),
+            functions,
+            units,
+            requests,
+            policy: Policy::DEFAULT,
+            staging: None,
+            sequence: 0,
+            waiting: 0,
+            next_timer: Instant::NEVER,
+        }
+    }
+
+    /// Replaces the policy. Devices that are there already keep what they were opened with.
+    pub fn set_policy(&mut self, policy: Policy) {
+        self.policy = policy;
+    }
+
+    /// Gives the blocking face memory of the stack's own, for controllers whose DMA the platform
+    /// cannot cut: the caller's buffers are copied through it. A multiple of 4096 bytes is best.
+    pub fn set_staging(&mut self, buffer: DmaBuffer) {
+        self.staging = Some(buffer);
+    }
+
+    /// Adds a controller that was probed.
+    ///
+    /// # Errors
+    ///
+    /// [`UsbError::TableFull`] says which slice of the storage is too short.
+    pub fn add_controller(&mut self, driver: C) -> Result<ControllerId, UsbError> {
+        self.bus.add(driver)
+    }
+
+    /// Begins to start the controllers. What is plugged in shows up as [`Host::poll`] is called.
+    pub fn start(&mut self) {
+        self.bus.start(self.platform.now());
+    }
+
+    /// Does what is due, and returns when it wants to be called again at the latest, unless an
+    /// interrupt comes before.
+    #[inline]
+    pub fn poll(&mut self) -> Instant {
+        let now = self.platform.now();
+        for _ in 0..POLL_BUDGET {
+            match self.bus.poll(now) {
+                Some(event) => self.dispatch(event, now),
+                None if now >= self.next_timer => self.run_timers(now),
+                None => return self.bus.next_wake().min(self.next_timer),
+            }
+        }
+        now
+    }
+
+    /// Polls until `done` says so or `timeout` has passed; `false` if it has.
+    pub fn poll_until(
+        &mut self,
+        timeout: Duration,
+        mut done: impl FnMut(&Self) -> bool,
+    ) -> bool {
+        let deadline = self.platform.now() + timeout;
+        loop {
+            let wake = self.poll();
+            if done(self) {
+                return true;
+            }
+            if self.platform.now() >= deadline {
+                return false;
+            }
+            self.platform.wait(wake.min(deadline));
+        }
+    }
+
+    /// Stops every controller and lets go of all devices. Requests in flight end with
+    /// [`BlockError::Disconnected`](crate::block::BlockError::Disconnected). Flush first.
+    ///
+    /// `true` if every controller has stopped within `timeout`: no DMA happens any more.
+    pub fn stop(&mut self, timeout: Duration) -> bool {
+        self.bus.stop(self.platform.now());
+        self.poll_until(timeout, |host| host.is_stopped())
+    }
+
+    fn is_stopped(&self) -> bool {
+        let stopped = |state| matches!(state, ControllerState::Stopped);
+        self.bus.controllers().all(|(_, state, _)| stopped(state))
+            && self.bus.devices().next().is_none()
+    }
+
+    /// Ends a host that was stopped, and returns the platform and the pool's memory.
+    #[must_use]
+    pub fn into_parts(self) -> (P, CoherentRegion) {
+        (self.platform, self.bus.into_pool().into_region())
+    }
+
+    /// The platform.
+    pub fn platform(&self) -> &P {
+        &self.platform
+    }
+
+    /// The bus, for its tree of controllers, ports and devices.
+    pub fn bus(&self) -> &Bus<'s, C> {
+        &self.bus
+    }
+
+    /// A controller's driver, for what is its own: its interrupt half, its counters.
+    pub fn controller_mut(&mut self, controller: ControllerId) -> Option<&mut C> {
+        self.bus.driver_mut(controller)
+    }
+
+    /// How much of the coherent pool is in use.
+    pub fn pool_usage(&mut self) -> PoolUsage {
+        self.bus.pool().usage()
+    }
+
+    fn wake_at(&mut self, time: Instant) {
+        self.next_timer = self.next_timer.min(time);
+    }
+}

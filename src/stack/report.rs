@@ -1,0 +1,75 @@
+//! What a person or a boot loader wants to know about the disks that are there.
+
+use super::Host;
+use crate::block::queue::DiskId;
+use crate::block::{BlockError, Geometry};
+use crate::platform::Platform;
+use crate::scsi::bring_up::BringUpError;
+use crate::scsi::inquiry::Inquiry;
+use crate::scsi::unit::{UnitEntry, UnitState};
+use crate::usb::{DeviceInfo, Driver};
+
+/// Whether a disk can be used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DiskState {
+    /// It is being brought up.
+    NotReady,
+    /// It can be read, and written if its geometry says so.
+    Ready(Geometry),
+    /// There is no medium in it.
+    Empty,
+    /// It cannot be used, and why.
+    Failed(BringUpError),
+}
+
+/// A disk that is there.
+#[derive(Clone, Copy, Debug)]
+pub struct DiskInfo {
+    /// Its id.
+    pub id: DiskId,
+    /// The device that it is a unit of.
+    pub device: DeviceInfo,
+    /// Which unit, from 0.
+    pub unit: u8,
+    /// Whether it can be used.
+    pub state: DiskState,
+    /// Who it says it is, once asked.
+    pub inquiry: Option<Inquiry>,
+}
+
+impl<P: Platform, C: Driver> Host<'_, P, C> {
+    /// Every logical unit that is there, ready or not.
+    pub fn disks(&self) -> impl Iterator<Item = DiskInfo> + '_ {
+        (0_u8..).zip(self.units.iter()).filter_map(|(index, entry)| self.disk_info(index, entry))
+    }
+
+    fn disk_info(&self, index: u8, entry: &UnitEntry) -> Option<DiskInfo> {
+        let function = self.functions.get(usize::from(entry.function))?;
+        let (state, inquiry) = match &entry.state {
+            UnitState::Free => return None,
+            UnitState::BringUp(..) => (DiskState::NotReady, None),
+            UnitState::Ready(found) => {
+                (DiskState::Ready(entry.geometry().ok()?), Some(found.inquiry))
+            }
+            UnitState::Empty(inquiry) => (DiskState::Empty, Some(*inquiry)),
+            UnitState::Failed(error) => (DiskState::Failed(*error), None),
+        };
+        Some(DiskInfo {
+            id: DiskId { index, generation: entry.generation },
+            device: self.bus.info(function.function.device()?)?,
+            unit: entry.lun,
+            state,
+            inquiry,
+        })
+    }
+
+    /// The first disk that can be used.
+    ///
+    /// # Errors
+    ///
+    /// [`BlockError::NotReady`] if there is none (yet).
+    pub fn first_disk(&self) -> Result<DiskId, BlockError> {
+        let ready = |disk: &DiskInfo| matches!(disk.state, DiskState::Ready(_));
+        self.disks().find(ready).map(|disk| disk.id).ok_or(BlockError::NotReady)
+    }
+}

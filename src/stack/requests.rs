@@ -1,0 +1,135 @@
+//! The queue face: requests in, completions out.
+
+use super::Host;
+use crate::block::queue::{Completion, DiskId, Operation, RequestId, RequestSlot, RequestState};
+use crate::block::{BlockError, Geometry};
+use crate::dma::{DmaBuffer, RawBuffer};
+use crate::platform::Platform;
+use crate::scsi::unit::UnitEntry;
+use crate::usb::Driver;
+
+impl<P: Platform, C: Driver> Host<'_, P, C> {
+    /// Submits a read or write of the whole `buffer`, or a flush without one. The completion is
+    /// taken with [`Host::take_completion`] after a [`Host::poll`].
+    ///
+    /// # Errors
+    ///
+    /// Why nothing was submitted, and the buffer.
+    pub fn submit(
+        &mut self,
+        disk: DiskId,
+        operation: Operation,
+        buffer: Option<DmaBuffer>,
+    ) -> Result<RequestId, (BlockError, Option<DmaBuffer>)> {
+        let memory = buffer.as_ref().map(DmaBuffer::raw);
+        match self.submit_raw(disk, operation, memory) {
+            Ok(id) => {
+                if let Some(slot) = self.requests.get_mut(usize::from(id.index)) {
+                    slot.buffer = buffer;
+                }
+                Ok(id)
+            }
+            Err(error) => Err((error, buffer)),
+        }
+    }
+
+    /// The next completion of any disk, in the order of the request slots.
+    pub fn take_completion(&mut self) -> Option<Completion> {
+        let ended = |slot: &RequestSlot| {
+            matches!(slot.state, RequestState::Ended(_)) && !slot.is_blocking
+        };
+        let index = self.requests.iter().position(ended)?;
+        let slot = self.requests.get_mut(index)?;
+        let RequestState::Ended(result) = slot.state else { return None };
+        let id = RequestId { index: index as u8, sequence: slot.sequence };
+        let completion = Completion { id, disk: slot.disk, result, buffer: slot.buffer.take() };
+        *slot = RequestSlot::EMPTY;
+        Some(completion)
+    }
+
+    /// Size and nature of a disk.
+    ///
+    /// # Errors
+    ///
+    /// [`BlockError::Disconnected`], [`BlockError::NotReady`], [`BlockError::NoMedium`].
+    #[inline]
+    pub fn geometry(&self, disk: DiskId) -> Result<Geometry, BlockError> {
+        self.unit(disk).ok_or(BlockError::Disconnected)?.geometry()
+    }
+
+    #[inline]
+    pub(super) fn unit(&self, disk: DiskId) -> Option<&UnitEntry> {
+        let entry = self.units.get(usize::from(disk.index))?;
+        (entry.generation == disk.generation && !entry.is_free()).then_some(entry)
+    }
+
+    /// Puts a request into a slot and sets its function going. Whoever calls it keeps the memory
+    /// alive and alone until the request has ended.
+    #[inline]
+    pub(super) fn submit_raw(
+        &mut self,
+        disk: DiskId,
+        operation: Operation,
+        memory: Option<RawBuffer>,
+    ) -> Result<RequestId, BlockError> {
+        let unit = self.unit(disk).ok_or(BlockError::Disconnected)?;
+        let function = unit.function;
+        let geometry = unit.geometry()?;
+        let length = memory.as_ref().map_or(0, |memory| memory.length);
+        let blocks = match operation {
+            Operation::Read(lba) => geometry.extent(lba, length)?,
+            Operation::Write(_) if !geometry.writable => return Err(BlockError::WriteProtected),
+            Operation::Write(lba) => geometry.extent(lba, length)?,
+            Operation::Flush => 0,
+        };
+        let free = |slot: &RequestSlot| slot.state == RequestState::Free;
+        let index = self.requests.iter().position(free).ok_or(BlockError::QueueFull)?;
+        let slot = self.requests.get_mut(index).ok_or(BlockError::QueueFull)?;
+        self.sequence = self.sequence.wrapping_add(1);
+        slot.state = RequestState::Waiting;
+        slot.sequence = self.sequence;
+        slot.disk = disk;
+        slot.operation = operation;
+        slot.memory = memory;
+        slot.blocks = blocks;
+        slot.done = 0;
+        slot.failures = 0;
+        self.waiting += 1;
+        let now = self.platform.now();
+        self.schedule(function, now);
+        Ok(RequestId { index: index as u8, sequence: self.sequence })
+    }
+
+    #[inline]
+    pub(super) fn end_request(&mut self, index: u8, result: Result<(), BlockError>) {
+        let Some(slot) = self.requests.get_mut(usize::from(index)) else { return };
+        if slot.state == RequestState::Waiting {
+            self.waiting = self.waiting.saturating_sub(1);
+            slot.state = RequestState::Ended(result);
+            slot.memory = None;
+        }
+    }
+
+    /// The disk of these requests has gone.
+    pub(super) fn end_requests_of(&mut self, unit: u8, error: BlockError) {
+        for index in 0..self.requests.len() {
+            if self.requests.get(index).is_some_and(|slot| slot.disk.index == unit) {
+                self.end_request(index as u8, Err(error));
+            }
+        }
+    }
+
+    /// The result of a blocking request that has ended; its slot is free again then.
+    #[inline]
+    pub(super) fn take_result(&mut self, id: RequestId) -> Option<Result<(), BlockError>> {
+        let slot = self.requests.get_mut(usize::from(id.index))?;
+        match slot.state {
+            RequestState::Ended(result) if slot.sequence == id.sequence => {
+                slot.state = RequestState::Free;
+                slot.is_blocking = false;
+                Some(result)
+            }
+            _ => None,
+        }
+    }
+}

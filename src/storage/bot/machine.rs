@@ -1,0 +1,405 @@
+//! One Bulk-Only command at a time, from its wrapper to its status, and back in step when the two
+//! sides have lost each other.
+//!
+//! A machine without I/O: [`Machine::step`] takes what happened and says what to do next; the
+//! transport carries it out. Read BOT 1.0 §5.3 (the flow), §6.3 to §6.7 (what may go wrong) first.
+//! The thirteen cases of §6.7 need no code of their own: they are what the rules here make of
+//! stalls, short data and residues.
+
+use super::wire::{Csw, CswFault, CswStatus};
+use crate::host::Outcome;
+use crate::policy::Queueing;
+use crate::scsi::cdb::DataPhase;
+use crate::usb::UsbError;
+use crate::usb::setup::Direction;
+
+/// Why a command did not end with a status.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BotError {
+    /// No answer within the deadline.
+    Timeout,
+    /// The device says that the two sides are out of step.
+    PhaseError,
+    /// The status wrapper cannot be believed.
+    Status(CswFault),
+    /// The device stalled the status twice, or the command wrapper.
+    Stalled,
+    /// A transfer failed on the wire or in the controller.
+    Transfer(UsbError),
+}
+
+/// How a command ended, and whether the device can take the next one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum End {
+    /// With a status, and so many bytes of data moved.
+    Status(CswStatus, u32),
+    /// Without one, but reset recovery brought both sides back in step.
+    Recovered(BotError),
+    /// Without one, and reset recovery failed too: only a port reset can help.
+    Broken(BotError),
+}
+
+/// What the status phase brought.
+pub type StatusResult = Result<Result<Csw, CswFault>, Outcome>;
+
+/// What happened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Input {
+    /// The command wrapper's transfer ended.
+    Command(Outcome),
+    /// The data transfer ended, with so many bytes. `status` if those are a status wrapper: the
+    /// device left the data phase out.
+    Data {
+        /// How.
+        outcome: Outcome,
+        /// Bytes.
+        actual: u32,
+        /// The wrapper that came in place of the data.
+        status: Option<Result<Csw, CswFault>>,
+    },
+    /// The status transfer ended.
+    Status(StatusResult),
+    /// The operation that was asked for ended.
+    Operated(Result<(), UsbError>),
+    /// The deadline has passed.
+    Deadline,
+}
+
+/// What to do next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Action {
+    /// Send the command wrapper alone.
+    SendCommand,
+    /// Send the command wrapper, and queue data and status behind it.
+    SendAll,
+    /// Queue data and status.
+    SendRest,
+    /// Queue the status read alone.
+    ReadStatus,
+    /// Clear the halt of the pipe in this direction.
+    ClearHalt(Direction),
+    /// Take the transfers of this pipe back and leave it usable.
+    Recall(Direction),
+    /// Take the transfers of this pipe back.
+    Quiesce(Direction),
+    /// Send the Bulk-Only Mass Storage Reset; recovery has its own deadline from here.
+    Reset,
+    /// Wait for what is under way.
+    Wait,
+    /// The command has ended; nothing of it is under way any more.
+    Finish(End),
+}
+
+/// How far the data has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Data {
+    /// Under way, or still to come.
+    Pending,
+    /// Ended with so many bytes.
+    Moved(u32),
+    /// The pipe is halted after so many bytes.
+    Halted(u32),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    Idle,
+    /// The wrapper is under way, and all else waits for it.
+    Command,
+    /// Data and status are under way, or what is left of them.
+    Transfer,
+    /// The halt of the data pipe is being cleared.
+    ClearingData,
+    /// The halt of the status pipe is being cleared.
+    ClearingStatus,
+    /// A transfer that the device has passed over is being taken back; then the command ends so.
+    Recalling(Csw),
+    /// Reset recovery: what comes next.
+    Recovery(Step, BotError),
+}
+
+/// The steps of reset recovery (BOT 1.0 §5.3.4), after both pipes were made quiet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Step {
+    QuiesceOut,
+    QuiesceIn,
+    Reset,
+    ClearIn,
+    ClearOut,
+}
+
+/// The machine of one Bulk-Only device.
+#[derive(Clone, Copy, Debug)]
+pub struct Machine {
+    phase: Phase,
+    expected: DataPhase,
+    data: Data,
+    /// A status that came while a halt was being cleared.
+    early: Option<StatusResult>,
+    /// The status was read a second time already.
+    second_status: bool,
+}
+
+impl Machine {
+    /// No command.
+    #[must_use]
+    pub const fn idle() -> Self {
+        Self {
+            phase: Phase::Idle,
+            expected: DataPhase::None,
+            data: Data::Moved(0),
+            early: None,
+            second_status: false,
+        }
+    }
+
+    /// Whether a command is under way.
+    #[must_use]
+    pub fn is_busy(&self) -> bool {
+        self.phase != Phase::Idle
+    }
+
+    /// Begins a command. The machine is idle.
+    pub fn begin(&mut self, data: DataPhase, queueing: Queueing) -> Action {
+        self.expected = data;
+        self.data = match data {
+            DataPhase::None => Data::Moved(0),
+            DataPhase::In(_) | DataPhase::Out(_) => Data::Pending,
+        };
+        self.early = None;
+        self.second_status = false;
+        match queueing {
+            Queueing::AfterCommand => {
+                self.phase = Phase::Command;
+                Action::SendCommand
+            }
+            Queueing::Eager => {
+                self.phase = Phase::Transfer;
+                Action::SendAll
+            }
+        }
+    }
+
+    /// Takes what happened, and says what to do next.
+    pub fn step(&mut self, input: Input) -> Action {
+        match (self.phase, input) {
+            (Phase::Idle, _) => Action::Wait,
+            (Phase::Recovery(step, error), Input::Operated(result)) => {
+                self.recovery_step(step, error, result)
+            }
+            (Phase::Recovery(_, error), Input::Deadline) => self.finish(End::Broken(error)),
+            // The ends of transfers that recovery has taken back.
+            (Phase::Recovery(..), _) => Action::Wait,
+            (_, Input::Deadline) => self.recover(BotError::Timeout),
+            (Phase::Command, Input::Command(outcome)) if outcome.is_ok() => {
+                self.phase = Phase::Transfer;
+                Action::SendRest
+            }
+            (_, Input::Command(outcome)) => match outcome {
+                Outcome::Complete | Outcome::Short => Action::Wait,
+                Outcome::Stall => self.recover(BotError::Stalled),
+                other => self.recover_transfer(other),
+            },
+            (Phase::Recalling(csw), input) => self.recall_step(csw, input),
+            (_, Input::Data { outcome, actual, status }) => self.data(outcome, actual, status),
+            (Phase::Transfer, Input::Status(result)) => self.status(result),
+            (Phase::ClearingData | Phase::ClearingStatus, Input::Status(result)) => {
+                // A status that clearing the halt of its own pipe took back is asked for again.
+                if result != Err(Outcome::Cancelled) {
+                    self.early = Some(result);
+                }
+                Action::Wait
+            }
+            (Phase::ClearingData, Input::Operated(result)) => self.data_cleared(result),
+            (Phase::ClearingStatus, Input::Operated(result)) => self.status_cleared(result),
+            (Phase::Command, Input::Status(_)) | (_, Input::Operated(_)) => Action::Wait,
+        }
+    }
+
+    fn data(
+        &mut self,
+        outcome: Outcome,
+        actual: u32,
+        status: Option<Result<Csw, CswFault>>,
+    ) -> Action {
+        match outcome {
+            Outcome::Complete | Outcome::Short => match status {
+                Some(Ok(csw)) => self.status_in_place_of_data(csw),
+                Some(Err(fault)) => self.recover(BotError::Status(fault)),
+                None => {
+                    self.data = Data::Moved(actual);
+                    Action::Wait
+                }
+            },
+            Outcome::Stall => {
+                self.data = Data::Halted(actual);
+                if self.phase == Phase::Transfer { self.clear_data() } else { Action::Wait }
+            }
+            Outcome::Cancelled if self.phase != Phase::Transfer => {
+                self.data = Data::Moved(actual);
+                Action::Wait
+            }
+            other => self.recover_transfer(other),
+        }
+    }
+
+    /// The data phase was left out, and its wrapper has landed in the data's memory: the status
+    /// read that is queued behind it will never be answered.
+    fn status_in_place_of_data(&mut self, csw: Csw) -> Action {
+        self.data = Data::Moved(0);
+        match csw.status {
+            CswStatus::PhaseError => self.recover(BotError::PhaseError),
+            CswStatus::Passed | CswStatus::Failed => {
+                self.phase = Phase::Recalling(csw);
+                Action::Recall(Direction::In)
+            }
+        }
+    }
+
+    fn clear_data(&mut self) -> Action {
+        self.phase = Phase::ClearingData;
+        Action::ClearHalt(self.data_direction())
+    }
+
+    fn data_cleared(&mut self, result: Result<(), UsbError>) -> Action {
+        if let Err(error) = result {
+            return self.recover(BotError::Transfer(error));
+        }
+        if let Data::Halted(actual) = self.data {
+            self.data = Data::Moved(actual);
+        }
+        self.phase = Phase::Transfer;
+        match (self.early.take(), self.data_direction()) {
+            (Some(result), _) => self.status(result),
+            // Clearing the IN pipe has taken the queued status read back.
+            (None, Direction::In) => Action::ReadStatus,
+            (None, Direction::Out) => Action::Wait,
+        }
+    }
+
+    fn status(&mut self, result: StatusResult) -> Action {
+        match result {
+            Ok(Ok(Csw { status: CswStatus::PhaseError, .. })) => self.recover(BotError::PhaseError),
+            Ok(Ok(csw)) => self.ended(csw),
+            Ok(Err(CswFault::WrongLength { found: 0 })) if !self.second_status => {
+                self.second_status = true;
+                Action::ReadStatus
+            }
+            Ok(Err(fault)) => self.recover(BotError::Status(fault)),
+            Err(Outcome::Stall) if !self.second_status => {
+                self.second_status = true;
+                self.phase = Phase::ClearingStatus;
+                Action::ClearHalt(Direction::In)
+            }
+            Err(Outcome::Stall) => self.recover(BotError::Stalled),
+            Err(other) => self.recover_transfer(other),
+        }
+    }
+
+    fn status_cleared(&mut self, result: Result<(), UsbError>) -> Action {
+        if let Err(error) = result {
+            return self.recover(BotError::Transfer(error));
+        }
+        if let Data::Halted(_) = self.data {
+            // The OUT pipe stalled meanwhile; the status is read behind its clearing.
+            self.phase = Phase::ClearingData;
+            return Action::ClearHalt(Direction::Out);
+        }
+        self.phase = Phase::Transfer;
+        Action::ReadStatus
+    }
+
+    /// A good status has come.
+    fn ended(&mut self, csw: Csw) -> Action {
+        match (self.data, self.expected) {
+            // IN data and status share a pipe, in order: the data was moved in full.
+            (Data::Pending, DataPhase::In(length)) => self.data = Data::Moved(length),
+            // The device has passed over data that is still queued.
+            (Data::Pending, _) => {
+                self.phase = Phase::Recalling(csw);
+                return Action::Recall(Direction::Out);
+            }
+            _ => {}
+        }
+        self.finish_with(csw)
+    }
+
+    fn recall_step(&mut self, csw: Csw, input: Input) -> Action {
+        match input {
+            Input::Data { outcome: Outcome::Stall, actual, .. } => {
+                self.data = Data::Halted(actual);
+                Action::Wait
+            }
+            Input::Data { actual, .. } => {
+                self.data = Data::Moved(actual);
+                Action::Wait
+            }
+            Input::Operated(Ok(())) => {
+                if let Data::Halted(actual) = self.data {
+                    // It was halted, not passed over: the device's side must be cleared too.
+                    self.data = Data::Moved(actual);
+                    return Action::ClearHalt(self.data_direction());
+                }
+                self.finish_with(csw)
+            }
+            Input::Operated(Err(error)) => self.recover(BotError::Transfer(error)),
+            _ => Action::Wait,
+        }
+    }
+
+    fn finish_with(&mut self, csw: Csw) -> Action {
+        let (Data::Moved(moved) | Data::Halted(moved)) = self.data else {
+            return self.finish(End::Status(csw.status, 0));
+        };
+        let processed = self.expected.length().saturating_sub(csw.residue);
+        self.finish(End::Status(csw.status, moved.min(processed)))
+    }
+
+    fn recover_transfer(&mut self, outcome: Outcome) -> Action {
+        let error = UsbError::from_outcome(outcome).unwrap_or(UsbError::NoAnswer);
+        self.recover(BotError::Transfer(error))
+    }
+
+    /// Brings both sides back in step. Nothing of the command may be under way when the device is
+    /// reset, so that its memory can be given back afterwards.
+    fn recover(&mut self, error: BotError) -> Action {
+        self.phase = Phase::Recovery(Step::QuiesceOut, error);
+        Action::Quiesce(Direction::Out)
+    }
+
+    fn recovery_step(
+        &mut self,
+        step: Step,
+        error: BotError,
+        result: Result<(), UsbError>,
+    ) -> Action {
+        if result.is_err() {
+            return self.finish(End::Broken(error));
+        }
+        let (next, action) = match step {
+            Step::QuiesceOut => (Step::QuiesceIn, Action::Quiesce(Direction::In)),
+            Step::QuiesceIn => (Step::Reset, Action::Reset),
+            Step::Reset => (Step::ClearIn, Action::ClearHalt(Direction::In)),
+            Step::ClearIn => (Step::ClearOut, Action::ClearHalt(Direction::Out)),
+            Step::ClearOut => return self.finish(End::Recovered(error)),
+        };
+        self.phase = Phase::Recovery(next, error);
+        action
+    }
+
+    fn finish(&mut self, end: End) -> Action {
+        self.phase = Phase::Idle;
+        Action::Finish(end)
+    }
+
+    fn data_direction(&self) -> Direction {
+        match self.expected {
+            DataPhase::Out(_) => Direction::Out,
+            DataPhase::In(_) | DataPhase::None => Direction::In,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "machine_tests.rs"]
+mod tests;

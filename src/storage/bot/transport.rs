@@ -1,0 +1,543 @@
+//! The memory, pipes and deadlines of one Bulk-Only device: carries out what the
+//! [`Machine`] answers.
+//!
+//! One command at a time. A command that the device fails is followed by REQUEST SENSE before it is
+//! reported. Everything that the device writes lands in memory that is checked before it is used:
+//! the status in one whole packet, so that a wrong length is seen and does not babble.
+
+use super::machine::{Action, BotError, End, Input, Machine};
+use super::wire::{Cbw, Csw, CswFault, CswStatus, Lun};
+use crate::dma::{
+    Allocation, Class, DataDirection, Dma, Mapping, Owner, PoolError, Rules, Segment,
+};
+use crate::host::{HostError, Outcome, Report};
+use crate::policy::Queueing;
+use crate::scsi::cdb::{Command, DataPhase, request_sense};
+use crate::scsi::sense::Sense;
+use crate::scsi::transport::{
+    Completion, DataPlace, Fault, Outcome as CommandOutcome, Request, SCRATCH, Status,
+    TransportError,
+};
+use crate::time::{Duration, Instant};
+use crate::usb::operation::Operation;
+use crate::usb::setup::{Direction, SetupPacket};
+use crate::usb::{Bus, Driver, Pipe, UsbError};
+
+/// Where things lie in the transport's memory.
+mod layout {
+    use crate::scsi::transport::SCRATCH;
+
+    pub(super) const COMMAND: usize = 0;
+    pub(super) const SENSE: usize = 64;
+    /// One packet of the largest size.
+    pub(super) const STATUS: usize = 512;
+    pub(super) const STATUS_LENGTH: usize = 1024;
+    pub(super) const SCRATCH_AT: usize = STATUS + STATUS_LENGTH;
+    pub(super) const LENGTH: usize = SCRATCH_AT + SCRATCH;
+}
+
+/// How long REQUEST SENSE may take. Policy: it needs no medium.
+const SENSE_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// How long reset recovery may take in all. Policy.
+const RECOVERY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long the reset request itself may take. Policy: without data, 50 ms (USB 2.0 §9.2.6.4);
+/// bridges that reset their disk on it take longer.
+const RESET_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// What a transfer of the transport carries: the low bits of its tag.
+mod part {
+    pub(super) const COMMAND: u16 = 0;
+    pub(super) const DATA: u16 = 1;
+    pub(super) const STATUS: u16 = 2;
+    pub(super) const BITS: u32 = 2;
+}
+
+/// Counters of copies, for the figures that a user may ask for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct CopyCount {
+    /// Commands whose data was bounced in part.
+    pub bounces: u64,
+    /// Bytes that were copied.
+    pub bytes: u64,
+}
+
+/// One Bulk-Only device.
+#[derive(Debug)]
+pub struct Transport {
+    function: u8,
+    interface: u8,
+    bulk_in: Pipe,
+    bulk_out: Pipe,
+    memory: Allocation,
+    bounce: Allocation,
+    queueing: Queueing,
+    machine: Machine,
+    /// The command under way, and its number.
+    request: Option<Request>,
+    tag: u32,
+    /// The request failed: REQUEST SENSE is under way for it, and so many bytes were moved.
+    sensing: Option<u32>,
+    mapping: Option<Mapping>,
+    deadline: Instant,
+    /// An operation that waits for an earlier one to end.
+    waiting: Option<Operation>,
+    copies: CopyCount,
+}
+
+/// The pipes of a Bulk-Only device.
+#[derive(Clone, Copy, Debug)]
+pub struct Pipes {
+    /// Data and status.
+    pub bulk_in: Pipe,
+    /// Commands and data.
+    pub bulk_out: Pipe,
+}
+
+impl Transport {
+    /// Transfers in flight on a pipe at most: data and status, or command and data.
+    pub const TRANSFERS: u8 = 2;
+
+    /// Reserves the transport's memory.
+    ///
+    /// # Errors
+    ///
+    /// The pool is too small: nothing was reserved.
+    pub fn new<C: Driver>(
+        bus: &mut Bus<'_, C>,
+        function: u8,
+        interface: u8,
+        pipes: Pipes,
+    ) -> Result<Self, PoolError> {
+        let grain = bus.segment_rules(pipes.bulk_in.device).map_or(0, |rules| rules.grain);
+        // Two ends, each a cache line or a page, whichever the controller wants.
+        let grain = grain.max(128);
+        let owner = Owner::Function(function);
+        let pool = bus.pool();
+        let memory = pool.allocate(owner, Class::Command, layout::LENGTH, Rules::aligned(128))?;
+        let bounce = pool.allocate(owner, Class::Bounce, 2 * grain, Rules::aligned(grain));
+        let bounce = bounce.inspect_err(|_| pool.reclaim(owner))?;
+        Ok(Self {
+            function,
+            interface,
+            bulk_in: pipes.bulk_in,
+            bulk_out: pipes.bulk_out,
+            memory,
+            bounce,
+            queueing: Queueing::default(),
+            machine: Machine::idle(),
+            request: None,
+            tag: 0,
+            sensing: None,
+            mapping: None,
+            deadline: Instant::NEVER,
+            waiting: None,
+            copies: CopyCount::default(),
+        })
+    }
+
+    /// Chooses when data and status are queued, from the next command on.
+    pub fn set_queueing(&mut self, queueing: Queueing) {
+        self.queueing = queueing;
+    }
+
+    /// Whether a command is under way.
+    #[must_use]
+    pub fn is_busy(&self) -> bool {
+        self.request.is_some()
+    }
+
+    /// When [`Transport::deadline_passed`] is due.
+    #[must_use]
+    pub fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// How much was copied since the device was configured.
+    #[must_use]
+    pub fn copies(&self) -> CopyCount {
+        self.copies
+    }
+
+    /// The first bytes of the transport's own memory: what the last small command brought.
+    pub fn read_scratch(&self, bytes: &mut [u8]) {
+        let length = bytes.len().min(SCRATCH);
+        if let Some(bytes) = bytes.get_mut(..length) {
+            self.memory.read_bytes(layout::SCRATCH_AT, bytes);
+        }
+    }
+
+    /// Begins a command. The transport is not busy.
+    ///
+    /// # Errors
+    ///
+    /// [`TransportError::Memory`] or [`TransportError::Refused`]: nothing was begun.
+    #[inline]
+    pub fn begin<C: Driver>(
+        &mut self,
+        bus: &mut Bus<'_, C>,
+        dma: &impl Dma,
+        request: &Request,
+        now: Instant,
+    ) -> Result<(), TransportError> {
+        self.mapping = self.map(bus, dma, request)?;
+        self.request = Some(*request);
+        self.sensing = None;
+        self.start(bus, request.lun, &request.command, now + request.timeout);
+        Ok(())
+    }
+
+    fn map<C: Driver>(
+        &mut self,
+        bus: &Bus<'_, C>,
+        dma: &impl Dma,
+        request: &Request,
+    ) -> Result<Option<Mapping>, TransportError> {
+        let (DataPlace::Caller(buffer), direction) = (request.data, request.command.data) else {
+            return Ok(None);
+        };
+        let direction = match direction {
+            DataPhase::In(_) => DataDirection::FromDevice,
+            DataPhase::Out(_) => DataDirection::ToDevice,
+            DataPhase::None => return Ok(None),
+        };
+        let rules = bus.segment_rules(self.bulk_in.device).ok_or(TransportError::Disconnected)?;
+        let mapping = Mapping::map(dma, rules, buffer, direction, Some(&self.bounce));
+        let mapping = mapping.map_err(TransportError::Memory)?;
+        if mapping.bounced() != 0 {
+            self.copies.bounces += 1;
+            self.copies.bytes += mapping.bounced() as u64;
+        }
+        Ok(Some(mapping))
+    }
+
+    /// Writes the command wrapper and sets the machine going.
+    fn start<C: Driver>(
+        &mut self,
+        bus: &mut Bus<'_, C>,
+        lun: u8,
+        command: &Command,
+        deadline: Instant,
+    ) {
+        self.tag = self.tag.wrapping_add(1);
+        self.deadline = deadline;
+        let lun = Lun::new(lun).unwrap_or(Lun::ZERO);
+        let cbw = Cbw { tag: self.tag, data: command.data, lun, cdb: command.cdb };
+        self.memory.write_bytes(layout::COMMAND, &cbw.to_bytes());
+        let action = self.machine.begin(command.data, self.queueing);
+        self.act_start(bus, action);
+    }
+
+    /// Queues what begins a command. A pipe that takes no transfer is noticed at the deadline.
+    fn act_start<C: Driver>(&mut self, bus: &mut Bus<'_, C>, action: Action) {
+        let queued = match action {
+            Action::SendAll => self
+                .queue_command(bus, Report::Unexpected)
+                .and_then(|()| self.queue_rest(bus)),
+            _ => self.queue_command(bus, Report::Always),
+        };
+        if queued.is_err() {
+            // Nothing will answer: recovery begins at the next look at the deadlines.
+            self.deadline = Instant::from_micros(0);
+        }
+    }
+
+    /// A transfer of the transport has ended.
+    #[inline]
+    pub fn transfer_ended<C: Driver>(
+        &mut self,
+        bus: &mut Bus<'_, C>,
+        dma: &impl Dma,
+        tag: u16,
+        outcome: Outcome,
+        actual: u32,
+        now: Instant,
+    ) -> Option<CommandOutcome> {
+        if tag >> part::BITS != self.tag as u16 & (u16::MAX >> part::BITS) {
+            // Of a command that has ended.
+            return None;
+        }
+        let input = match tag & ((1 << part::BITS) - 1) {
+            part::COMMAND => Input::Command(outcome),
+            part::DATA => self.data_input(dma, outcome, actual),
+            _ => self.status_input(outcome, actual),
+        };
+        self.step(bus, dma, input, now)
+    }
+
+    /// The operation that the transport began has ended.
+    pub fn operated<C: Driver>(
+        &mut self,
+        bus: &mut Bus<'_, C>,
+        dma: &impl Dma,
+        result: Result<(), UsbError>,
+        now: Instant,
+    ) -> Option<CommandOutcome> {
+        match self.waiting.take() {
+            Some(operation) => self.operate(bus, dma, operation, now),
+            None => self.step(bus, dma, Input::Operated(result), now),
+        }
+    }
+
+    /// The deadline has passed.
+    pub fn deadline_passed<C: Driver>(
+        &mut self,
+        bus: &mut Bus<'_, C>,
+        dma: &impl Dma,
+        now: Instant,
+    ) -> Option<CommandOutcome> {
+        // What recovery may take before the device counts as broken.
+        self.deadline = now + RECOVERY_TIMEOUT;
+        self.step(bus, dma, Input::Deadline, now)
+    }
+
+    /// The device has gone and the controller has let go of it: the command under way ends.
+    pub fn closed(&mut self, dma: &impl Dma) -> Option<CommandOutcome> {
+        self.machine = Machine::idle();
+        self.deadline = Instant::NEVER;
+        self.waiting = None;
+        self.unmap(dma, 0);
+        self.request.take().map(|_| Err(TransportError::Disconnected))
+    }
+
+    fn step<C: Driver>(
+        &mut self,
+        bus: &mut Bus<'_, C>,
+        dma: &impl Dma,
+        input: Input,
+        now: Instant,
+    ) -> Option<CommandOutcome> {
+        let action = self.machine.step(input);
+        let queued = match action {
+            Action::Wait => Ok(()),
+            Action::SendCommand | Action::SendAll => Ok(()),
+            Action::SendRest => self.queue_rest(bus),
+            Action::ReadStatus => self.queue_status(bus),
+            Action::Finish(end) => return self.finish(bus, dma, end, now),
+            Action::ClearHalt(direction) => {
+                let pipe = self.pipe(direction);
+                let operation = Operation::ClearHalt(pipe.handle, pipe.address);
+                return self.operate(bus, dma, operation, now);
+            }
+            Action::Recall(direction) => {
+                let operation = Operation::Recall(self.pipe(direction).handle);
+                return self.operate(bus, dma, operation, now);
+            }
+            Action::Quiesce(direction) => {
+                self.deadline = now + RECOVERY_TIMEOUT;
+                let operation = Operation::Quiesce(self.pipe(direction).handle);
+                return self.operate(bus, dma, operation, now);
+            }
+            Action::Reset => {
+                self.deadline = now + RECOVERY_TIMEOUT;
+                let setup = SetupPacket::bulk_only_reset(self.interface);
+                return self.operate(bus, dma, Operation::Request(setup, RESET_TIMEOUT), now);
+            }
+        };
+        if queued.is_err() {
+            self.deadline = now;
+        }
+        None
+    }
+
+    /// Begins an operation on the device, or puts it behind the one under way.
+    fn operate<C: Driver>(
+        &mut self,
+        bus: &mut Bus<'_, C>,
+        dma: &impl Dma,
+        operation: Operation,
+        now: Instant,
+    ) -> Option<CommandOutcome> {
+        match bus.operate(self.bulk_in.device, operation, now) {
+            Ok(()) => None,
+            Err(UsbError::Busy) => {
+                self.waiting = Some(operation);
+                None
+            }
+            Err(error) => self.step(bus, dma, Input::Operated(Err(error)), now),
+        }
+    }
+
+    fn finish<C: Driver>(
+        &mut self,
+        bus: &mut Bus<'_, C>,
+        dma: &impl Dma,
+        end: End,
+        now: Instant,
+    ) -> Option<CommandOutcome> {
+        bus.retire(&self.bulk_out);
+        if let Some(moved) = self.sensing.take() {
+            return self.finish_sense(moved, end);
+        }
+        let moved = match end {
+            End::Status(_, moved) => moved,
+            End::Recovered(_) | End::Broken(_) => 0,
+        };
+        self.unmap(dma, moved as usize);
+        match end {
+            End::Status(CswStatus::Failed, moved) => {
+                self.sensing = Some(moved);
+                let lun = self.request.as_ref().map_or(0, |request| request.lun);
+                let command = request_sense(Sense::FIXED_LENGTH);
+                self.start(bus, lun, &command, now + SENSE_TIMEOUT);
+                None
+            }
+            End::Status(_, moved) => self.end(Ok(Completion { status: Status::Good, moved })),
+            End::Recovered(BotError::Timeout) => self.end(Err(TransportError::Timeout)),
+            End::Recovered(error) => self.end(Err(TransportError::Protocol(error.into()))),
+            End::Broken(error) => self.end(Err(TransportError::Broken(error.into()))),
+        }
+    }
+
+    /// REQUEST SENSE has ended: the command that failed ends with what it brought, which may be
+    /// nothing.
+    fn finish_sense(&mut self, moved: u32, end: End) -> Option<CommandOutcome> {
+        let mut bytes = [0; Sense::FIXED_LENGTH as usize];
+        let sense = match end {
+            End::Status(CswStatus::Passed, came) => {
+                self.memory.read_bytes(layout::SENSE, &mut bytes);
+                Sense::parse(bytes.get(..came as usize).unwrap_or(&bytes))
+            }
+            End::Broken(error) => return self.end(Err(TransportError::Broken(error.into()))),
+            End::Status(..) | End::Recovered(_) => Sense::NONE,
+        };
+        self.end(Ok(Completion { status: Status::Check(sense), moved }))
+    }
+
+    fn end(&mut self, outcome: CommandOutcome) -> Option<CommandOutcome> {
+        self.deadline = Instant::NEVER;
+        self.request = None;
+        Some(outcome)
+    }
+
+    #[inline]
+    fn unmap(&mut self, dma: &impl Dma, moved: usize) {
+        if let Some(mapping) = self.mapping.take() {
+            mapping.unmap(dma, moved);
+        }
+    }
+
+    fn pipe(&self, direction: Direction) -> &Pipe {
+        match direction {
+            Direction::In => &self.bulk_in,
+            Direction::Out => &self.bulk_out,
+        }
+    }
+
+    fn tag_of(&self, part: u16) -> u16 {
+        (self.tag as u16) << part::BITS | part
+    }
+
+    /// What the present command announces.
+    fn announced(&self) -> DataPhase {
+        match (self.sensing, self.request.as_ref()) {
+            (Some(_), _) => DataPhase::In(u32::from(Sense::FIXED_LENGTH)),
+            (None, Some(request)) => request.command.data,
+            (None, None) => DataPhase::None,
+        }
+    }
+
+    fn queue_command<C: Driver>(
+        &self,
+        bus: &mut Bus<'_, C>,
+        report: Report,
+    ) -> Result<(), HostError> {
+        let wrapper = self.memory.raw(layout::COMMAND, Cbw::LENGTH).map(Segment::from);
+        let segments = [wrapper.unwrap_or(Segment::EMPTY)];
+        let tag = self.tag_of(part::COMMAND);
+        bus.submit(&self.bulk_out, self.function, tag, &segments, report)?;
+        bus.kick(&self.bulk_out);
+        Ok(())
+    }
+
+    /// Queues the data, if there is any, and the status behind it.
+    fn queue_rest<C: Driver>(&self, bus: &mut Bus<'_, C>) -> Result<(), HostError> {
+        let announced = self.announced();
+        let (pipe, report) = match announced {
+            DataPhase::None => return self.queue_status(bus),
+            // A data phase that is as long as a status wrapper may be one: look at it.
+            DataPhase::In(length) if length as usize == Csw::LENGTH => {
+                (&self.bulk_in, Report::Always)
+            }
+            // The status behind it on the same pipe says that it is done.
+            DataPhase::In(_) => (&self.bulk_in, Report::Unexpected),
+            DataPhase::Out(_) => (&self.bulk_out, Report::WithoutInterrupt),
+        };
+        let tag = self.tag_of(part::DATA);
+        match (self.sensing, self.mapping.as_ref()) {
+            (None, Some(mapping)) => {
+                bus.submit(pipe, self.function, tag, mapping.segments(), report)?;
+            }
+            (sensing, _) => {
+                let at = if sensing.is_some() { layout::SENSE } else { layout::SCRATCH_AT };
+                let memory = self.memory.raw(at, announced.length() as usize);
+                let segments = [memory.map(Segment::from).ok_or(HostError::TooLong)?];
+                bus.submit(pipe, self.function, tag, &segments, report)?;
+            }
+        }
+        if pipe.address.direction() == Direction::Out {
+            bus.kick(pipe);
+        }
+        self.queue_status(bus)
+    }
+
+    fn queue_status<C: Driver>(&self, bus: &mut Bus<'_, C>) -> Result<(), HostError> {
+        let memory = self.memory.raw(layout::STATUS, layout::STATUS_LENGTH).map(Segment::from);
+        let segments = [memory.unwrap_or(Segment::EMPTY)];
+        let tag = self.tag_of(part::STATUS);
+        bus.submit(&self.bulk_in, self.function, tag, &segments, Report::Always)?;
+        bus.kick(&self.bulk_in);
+        Ok(())
+    }
+
+    /// The end of the data transfer: if exactly a status wrapper's length came, it may be one.
+    fn data_input(&mut self, dma: &impl Dma, outcome: Outcome, actual: u32) -> Input {
+        let mut status = None;
+        let is_in = matches!(self.announced(), DataPhase::In(_));
+        if is_in && outcome.is_ok() && actual as usize == Csw::LENGTH {
+            let mut bytes = [0; Csw::LENGTH];
+            self.peek_data(dma, &mut bytes);
+            if Csw::is_wrapper(&bytes, self.tag) {
+                status = Some(Csw::parse(&bytes, self.tag, self.announced().length()));
+            }
+        }
+        Input::Data { outcome, actual, status }
+    }
+
+    /// The first bytes of data that came. The mapping ends here: the data transfer has ended.
+    fn peek_data(&mut self, dma: &impl Dma, bytes: &mut [u8]) {
+        if self.sensing.is_some() {
+            self.memory.read_bytes(layout::SENSE, bytes);
+        } else if let Some(mapping) = self.mapping.take() {
+            mapping.unmap_and_peek(dma, bytes);
+        } else {
+            self.memory.read_bytes(layout::SCRATCH_AT, bytes);
+        }
+    }
+
+    fn status_input(&self, outcome: Outcome, actual: u32) -> Input {
+        if !outcome.is_ok() {
+            return Input::Status(Err(outcome));
+        }
+        let mut bytes = [0; Csw::LENGTH];
+        self.memory.read_bytes(layout::STATUS, &mut bytes);
+        let result = match bytes.get(..actual as usize) {
+            Some(came) => Csw::parse(came, self.tag, self.announced().length()),
+            None => Err(CswFault::WrongLength { found: actual as usize }),
+        };
+        Input::Status(Ok(result))
+    }
+}
+
+impl From<BotError> for Fault {
+    fn from(error: BotError) -> Self {
+        match error {
+            BotError::Timeout => Self::Timeout,
+            BotError::PhaseError => Self::PhaseError,
+            BotError::Status(_) => Self::BadStatus,
+            BotError::Stalled => Self::Stall,
+            BotError::Transfer(_) => Self::Wire,
+        }
+    }
+}

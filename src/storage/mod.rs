@@ -1,0 +1,8 @@
+//! How SCSI rides on USB: Bulk-Only Transport, and USB Attached SCSI beside it.
+//!
+//! Called by the stack; calls the bus. [`choose`] picks the setting of a device, [`function`] is
+//! one device's storage interface from its configuration to its removal, [`bot`] carries commands.
+
+pub mod bot;
+pub mod choose;
+pub mod function;

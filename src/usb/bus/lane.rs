@@ -1,0 +1,371 @@
+//! The lane of a controller: one port at a time is enumerated on it.
+//!
+//! Carries out what [`Enumeration`] answers. A port whose attempt failed goes to the end of the
+//! queue, so that a dead device does not hold up its neighbours for more than one attempt.
+
+use super::operate::{CONFIGURATION_OFFSET, CONTROL_BUFFER};
+use super::{Bus, BusEvent, Driver};
+use crate::dma::{Class, Owner, Rules};
+use crate::host::{Addressing, Attachment, PortStatus, RootPort};
+use crate::platform::ControllerId;
+use crate::time::Instant;
+use crate::usb::descriptor::{DescriptorKind, initial_control_packet_size};
+use crate::usb::device::{DeviceEntry, DeviceId, DeviceState, Requester};
+use crate::usb::enumerate::{Action, Description, Enumeration, Input};
+use crate::usb::error::UsbError;
+use crate::usb::operation::Operation;
+use crate::usb::port::{ATTEMPTS, PortState, RETRY_PAUSE};
+use crate::usb::setup::SetupPacket;
+use crate::usb::speed::Speed;
+
+/// One attempt on one port.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lane {
+    enumeration: Enumeration,
+    /// Place of the port in the table.
+    port: usize,
+    root_port: RootPort,
+    attempt: u8,
+    device: Option<DeviceId>,
+    until: Instant,
+    /// The attempt has failed, and the controller still has to let go of the device. `None` inside:
+    /// the device was pulled, and the port is settled already.
+    ended: Option<Option<UsbError>>,
+}
+
+impl Lane {
+    pub(super) fn deadline(&self) -> Instant {
+        self.until
+    }
+}
+
+impl<C: Driver> Bus<'_, C> {
+    /// Whether a controller's lane holds this port in a reset.
+    pub(super) fn is_resetting(&self, controller: ControllerId, port: usize) -> bool {
+        let slot = self.controllers.get(usize::from(controller.0));
+        let lane = slot.and_then(|slot| slot.lane.as_ref());
+        lane.is_some_and(|lane| lane.port == port && lane.enumeration.is_resetting())
+    }
+
+    /// Gives idle lanes the next port, and moves those whose time has come.
+    pub(super) fn run_lanes(&mut self, now: Instant) -> Option<BusEvent> {
+        for index in 0..self.controllers.len() {
+            let controller = ControllerId(index as u8);
+            let Some(slot) = self.controllers.get(index) else { break };
+            match slot.lane {
+                None => self.next_port(controller, now),
+                Some(lane) if now >= lane.until => {
+                    if let Some(event) = self.lane_time(controller, now) {
+                        return Some(event);
+                    }
+                }
+                Some(_) => {}
+            }
+        }
+        None
+    }
+
+    /// Takes the waiting port with the fewest attempts.
+    fn next_port(&mut self, controller: ControllerId, now: Instant) {
+        let due = self.ports.iter().enumerate().filter_map(|(index, entry)| match entry.state {
+            PortState::Waiting(from, attempt)
+                if entry.in_use && entry.controller == controller && now >= from =>
+            {
+                Some((attempt, index))
+            }
+            _ => None,
+        });
+        let Some((attempt, port)) = due.min() else { return };
+        let Some(entry) = self.ports.get_mut(port) else { return };
+        entry.state = PortState::Enumerating;
+        let root_port = entry.port;
+        let Some(driver) = self.driver(controller) else { return };
+        let protocol = driver.port_protocol(root_port);
+        let hold = driver.capabilities().reset_hold;
+        let enumeration = Enumeration::new(protocol, hold, attempt);
+        let lane = Lane {
+            enumeration,
+            port,
+            root_port,
+            attempt,
+            device: None,
+            until: Instant::NEVER,
+            ended: None,
+        };
+        if let Some(slot) = self.controllers.get_mut(usize::from(controller.0)) {
+            slot.lane = Some(lane);
+        }
+        self.lane_step(controller, Input::Begin, now);
+    }
+
+    /// The time that the lane waited for has come.
+    fn lane_time(&mut self, controller: ControllerId, now: Instant) -> Option<BusEvent> {
+        let status = self.lane_port(controller)?;
+        self.lane_step(controller, Input::Time(status), now)
+    }
+
+    fn lane_port(&mut self, controller: ControllerId) -> Option<PortStatus> {
+        let slot = self.controllers.get(usize::from(controller.0))?;
+        let root_port = slot.lane.as_ref()?.root_port;
+        Some(slot.driver.as_ref()?.read_port(root_port))
+    }
+
+    /// The lane, if this device is on it and its attempt still runs.
+    fn lane_of(&mut self, device: DeviceId) -> Option<&mut Lane> {
+        let controller = self.device(device)?.controller;
+        let lane = self.controllers.get_mut(usize::from(controller.0))?.lane.as_mut()?;
+        (lane.device == Some(device) && lane.ended.is_none()).then_some(lane)
+    }
+
+    /// Feeds the machine and carries out its answer, until it waits for something.
+    pub(super) fn lane_step(
+        &mut self,
+        controller: ControllerId,
+        input: Input<'_>,
+        now: Instant,
+    ) -> Option<BusEvent> {
+        let lane = self.controllers.get_mut(usize::from(controller.0))?.lane.as_mut()?;
+        lane.until = Instant::NEVER;
+        let action = lane.enumeration.step(input, now);
+        match self.lane_act(controller, action, now) {
+            Ok(event) => event,
+            Err(error) => {
+                self.lane_failed(controller, error, now);
+                None
+            }
+        }
+    }
+
+    fn lane_act(
+        &mut self,
+        controller: ControllerId,
+        action: Action,
+        now: Instant,
+    ) -> Result<Option<BusEvent>, UsbError> {
+        let gone = UsbError::Disconnected;
+        let slot = self.controllers.get_mut(usize::from(controller.0)).ok_or(gone)?;
+        let (lane, driver) = slot.lane.as_mut().zip(slot.driver.as_mut()).ok_or(gone)?;
+        let (root_port, device) = (lane.root_port, lane.device);
+        match action {
+            Action::Reset(until) => {
+                driver.begin_reset(root_port);
+                lane.until = until;
+            }
+            Action::WarmReset(until) => {
+                driver.begin_warm_reset(root_port);
+                lane.until = until;
+            }
+            Action::EndReset(until) => {
+                driver.end_reset(root_port);
+                lane.until = until;
+            }
+            Action::Wait(until) => lane.until = until,
+            Action::Open(speed) => self.lane_open(controller, root_port, speed, now)?,
+            Action::Address => {
+                let device = device.ok_or(gone)?;
+                return self.lane_address(controller, device, now);
+            }
+            Action::Adopt(address, until) => {
+                lane.until = until;
+                let handle = self.device(device.ok_or(gone)?).ok_or(gone)?.handle;
+                if let Some(driver) = self.driver(controller) {
+                    driver.adopt_address(handle, address);
+                }
+            }
+            Action::Request(setup, until) => {
+                let operation = Operation::Request(setup, until - now);
+                self.begin(device.ok_or(gone)?, Requester::Enumeration, operation, now)?;
+            }
+            Action::MaxPacket(bytes) => {
+                let handle = self.device(device.ok_or(gone)?).ok_or(gone)?.handle;
+                self.driver(controller).ok_or(gone)?.set_max_packet0(handle, bytes, now)?;
+            }
+            Action::Done(description) => return Ok(self.lane_done(controller, &description)),
+            Action::Fail(error) => return Err(error),
+        }
+        if let Some(slot) = self.controllers.get(usize::from(controller.0))
+            && let Some(lane) = slot.lane.as_ref()
+        {
+            self.next_timer = self.next_timer.min(lane.until);
+        }
+        Ok(None)
+    }
+
+    fn lane_open(
+        &mut self,
+        controller: ControllerId,
+        root_port: RootPort,
+        speed: Speed,
+        now: Instant,
+    ) -> Result<(), UsbError> {
+        let max_packet0 = initial_control_packet_size(speed);
+        let attachment =
+            Attachment { root_port, route: 0, speed, max_packet0, translator: None };
+        let index = self.devices.iter().position(|entry| !entry.in_use);
+        let index = index.ok_or(UsbError::TableFull("devices"))?;
+        let slot = self.controllers.get_mut(usize::from(controller.0));
+        let driver = slot.and_then(|slot| slot.driver.as_mut()).ok_or(UsbError::Disconnected)?;
+        let handle = driver.open_device(&mut self.pool, &attachment, now)?;
+        let endpoint0 = driver.endpoint0(handle).ok_or(UsbError::Disconnected)?;
+        let entry = self.devices.get_mut(index).ok_or(UsbError::TableFull("devices"))?;
+        let generation = entry.generation.wrapping_add(1);
+        *entry = DeviceEntry {
+            generation,
+            in_use: true,
+            state: DeviceState::Enumerating,
+            controller,
+            handle,
+            endpoint0,
+            attachment: Some(attachment),
+            ..DeviceEntry::EMPTY
+        };
+        let owner = Owner::Device(controller.0, handle.index);
+        let buffer = self.pool.allocate(owner, Class::Command, CONTROL_BUFFER, Rules::aligned(128));
+        let failed = buffer.as_ref().err().copied();
+        entry.control_buffer = buffer.ok();
+        if let Some(lane) =
+            self.controllers.get_mut(usize::from(controller.0)).and_then(|slot| slot.lane.as_mut())
+        {
+            lane.device = Some(DeviceId { index: index as u8, generation });
+            lane.enumeration.opened_with(max_packet0);
+        }
+        match failed {
+            Some(error) => Err(UsbError::Controller(error.into())),
+            None => Ok(()),
+        }
+    }
+
+    fn lane_address(
+        &mut self,
+        controller: ControllerId,
+        device: DeviceId,
+        now: Instant,
+    ) -> Result<Option<BusEvent>, UsbError> {
+        let handle = self.device(device).ok_or(UsbError::Disconnected)?.handle;
+        let driver = self.driver(controller).ok_or(UsbError::Disconnected)?;
+        match driver.address_device(handle, now)? {
+            Addressing::Controller => Ok(None),
+            Addressing::Software(address) => {
+                Ok(self.lane_step(controller, Input::SoftwareAddress(address), now))
+            }
+        }
+    }
+
+    /// A request of the lane's device has ended.
+    pub(super) fn lane_request(
+        &mut self,
+        device: DeviceId,
+        setup: &SetupPacket,
+        result: Result<u32, UsbError>,
+        now: Instant,
+    ) -> Option<BusEvent> {
+        self.lane_of(device)?;
+        let entry = self.device(device)?;
+        let controller = entry.controller;
+        let mut bytes = [0; crate::usb::enumerate::CONFIGURATION_LIMIT as usize];
+        let input = match result {
+            Err(error) => Err(error),
+            Ok(actual) => {
+                let came = bytes.get_mut(..actual as usize).ok_or(UsbError::Babble);
+                came.map(|came| {
+                    if let Some(buffer) = entry.control_buffer.as_ref() {
+                        buffer.read_bytes(data_offset(setup), came);
+                    }
+                    &*came
+                })
+            }
+        };
+        self.lane_step(controller, Input::Request(input), now)
+    }
+
+    /// The controller ended its operation on the lane's device.
+    pub(super) fn lane_controller(
+        &mut self,
+        device: DeviceId,
+        result: Result<(), UsbError>,
+        now: Instant,
+    ) -> Option<BusEvent> {
+        self.lane_of(device)?;
+        let controller = self.device(device)?.controller;
+        self.lane_step(controller, Input::Controller(result), now)
+    }
+
+    fn lane_done(
+        &mut self,
+        controller: ControllerId,
+        description: &Description,
+    ) -> Option<BusEvent> {
+        let lane = self.controllers.get_mut(usize::from(controller.0))?.lane.take()?;
+        let device = lane.device?;
+        let entry = self.device_mut(device)?;
+        entry.state = DeviceState::Described;
+        entry.descriptor = Some(description.device);
+        entry.configuration_length = description.configuration_length;
+        if let Some(port) = self.ports.get_mut(lane.port) {
+            port.state = PortState::Occupied(device);
+        }
+        self.wake_at(Instant::from_micros(0));
+        Some(BusEvent::Described(device))
+    }
+
+    /// The attempt has failed: the device is closed first, if there is one.
+    fn lane_failed(&mut self, controller: ControllerId, error: UsbError, now: Instant) {
+        self.end_lane(controller, Some(error), now);
+    }
+
+    /// The device of the lane was pulled; its port is settled by the caller.
+    pub(super) fn abort_lane(&mut self, controller: ControllerId, now: Instant) {
+        self.end_lane(controller, None, now);
+    }
+
+    fn end_lane(&mut self, controller: ControllerId, error: Option<UsbError>, now: Instant) {
+        let slot = self.controllers.get_mut(usize::from(controller.0));
+        let Some(lane) = slot.and_then(|slot| slot.lane.as_mut()) else { return };
+        if lane.ended.is_none() || error.is_none() {
+            lane.ended = Some(error);
+        }
+        lane.until = Instant::NEVER;
+        match lane.device {
+            Some(device) => self.close(device, now),
+            None => self.lane_closed(controller, now),
+        }
+    }
+
+    /// The controller has let go of the failed device: the port may have another attempt.
+    pub(super) fn lane_closed(&mut self, controller: ControllerId, now: Instant) {
+        let slot = self.controllers.get_mut(usize::from(controller.0));
+        let Some(lane) = slot.and_then(|slot| slot.lane.take()) else { return };
+        self.wake_at(now);
+        let Some(Some(error)) = lane.ended else { return };
+        if let Some(driver) = self.driver(controller) {
+            if error == UsbError::NeedsCompanion {
+                driver.hand_over(lane.root_port);
+            } else if lane.attempt + 1 >= ATTEMPTS {
+                driver.disable_port(lane.root_port);
+            }
+        }
+        let Some(port) = self.ports.get_mut(lane.port) else { return };
+        let final_error = error == UsbError::NeedsCompanion || lane.attempt + 1 >= ATTEMPTS;
+        port.state = if final_error {
+            PortState::Failed(error)
+        } else {
+            PortState::Waiting(now + RETRY_PAUSE, lane.attempt + 1)
+        };
+        // A change during the attempt was put off.
+        port.changed = true;
+    }
+
+    /// Whether the lane of this device's controller holds it.
+    pub(super) fn is_on_lane(&self, device: DeviceId) -> bool {
+        let Some(entry) = self.device(device) else { return false };
+        let slot = self.controllers.get(usize::from(entry.controller.0));
+        slot.and_then(|slot| slot.lane.as_ref()).is_some_and(|lane| lane.device == Some(device))
+    }
+}
+
+/// Where in the control buffer the data of a request lies.
+pub(super) fn data_offset(setup: &SetupPacket) -> usize {
+    let [kind, _] = setup.value.to_be_bytes();
+    let is_standard_read = setup.request_type == 0x80 && setup.request == 6;
+    if is_standard_read && kind == DescriptorKind::CONFIGURATION.0 { CONFIGURATION_OFFSET } else { 0 }
+}

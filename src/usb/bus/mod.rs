@@ -1,0 +1,399 @@
+//! The bus: controllers, their ports, the devices on them, and the machines that serve them.
+//!
+//! Called by the stack, which owns it; calls the controllers. [`Bus::poll`] takes one thing at a
+//! time from the controllers or the timers, carries out what the machines answer, and returns what
+//! the drivers above must know. Nothing waits, and each call does bounded work.
+//!
+//! Invariant: a device has at most one operation under way (see [`super::operation`]), and a
+//! controller enumerates one port at a time, so that address 0 is never shared.
+
+mod configure;
+mod lane;
+mod operate;
+mod ports;
+mod start;
+mod token;
+
+use super::descriptor::EndpointAddress;
+use super::device::{DeviceEntry, DeviceId, DeviceInfo, DeviceState, Requester};
+use super::error::UsbError;
+use super::operation::Operation;
+use super::port::PortEntry;
+use crate::dma::{Pool, SegmentRules};
+use crate::host::{
+    Capabilities, ControllerFault, Devices, EndpointHandle, Endpoints, Event, HostController,
+    HostError, Hubs, Outcome, Report, RootPorts, Transfer,
+};
+use crate::platform::ControllerId;
+use crate::time::Instant;
+pub use configure::FunctionConfig;
+pub(crate) use configure::Configuring;
+use lane::Lane;
+pub use start::ControllerState;
+use token::Kind;
+
+/// A controller with all five parts.
+pub trait Driver: HostController + Devices + Endpoints + Hubs + RootPorts {}
+
+impl<T: HostController + Devices + Endpoints + Hubs + RootPorts> Driver for T {}
+
+/// A controller of the bus. The caller of the stack provides a slice of them.
+#[derive(Debug)]
+pub struct ControllerSlot<C> {
+    driver: Option<C>,
+    state: ControllerState,
+    lane: Option<Lane>,
+    restarts: u8,
+}
+
+impl<C> ControllerSlot<C> {
+    /// An unused slot.
+    pub const EMPTY: Self =
+        Self { driver: None, state: ControllerState::Stopped, lane: None, restarts: 0 };
+}
+
+/// What a driver above the bus must know.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BusEvent {
+    /// A device's descriptors are known: does a driver want it?
+    Described(DeviceId),
+    /// [`Bus::configure`] has ended.
+    Configured(DeviceId, Result<(), UsbError>),
+    /// The operation that the device's driver began has ended, with the bytes of data.
+    Operated(DeviceId, Result<u32, UsbError>),
+    /// A transfer of a driver has ended.
+    Transfer {
+        /// The driver's function, from the submission.
+        function: u8,
+        /// The driver's tag, from the submission.
+        tag: u16,
+        /// How it ended.
+        outcome: Outcome,
+        /// Bytes moved.
+        actual: u32,
+    },
+    /// A device has gone or was given up. Its transfers may still be in flight.
+    Gone(DeviceId),
+    /// The controller has let go of a device that has gone: none of its memory is reached now.
+    Closed(DeviceId),
+    /// A controller has died and could not be stopped: it may reach memory of its devices for ever,
+    /// unless the platform can cut its DMA. They are reported as closed after that.
+    Runaway(ControllerId, ControllerFault),
+}
+
+/// An open endpoint of a device, as its driver holds it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pipe {
+    /// The device.
+    pub device: DeviceId,
+    /// The endpoint's address.
+    pub address: EndpointAddress,
+    /// The controller of the device.
+    pub(crate) controller: ControllerId,
+    /// The controller's handle.
+    pub(crate) handle: EndpointHandle,
+}
+
+/// The storage of a bus, from the caller of the stack.
+#[derive(Debug)]
+pub struct BusStorage<'s, C> {
+    /// One for each controller.
+    pub controllers: &'s mut [ControllerSlot<C>],
+    /// One for each root port of all controllers.
+    pub ports: &'s mut [PortEntry],
+    /// One for each device, hubs included.
+    pub devices: &'s mut [DeviceEntry],
+}
+
+/// All controllers and devices.
+#[derive(Debug)]
+pub struct Bus<'s, C> {
+    controllers: &'s mut [ControllerSlot<C>],
+    ports: &'s mut [PortEntry],
+    devices: &'s mut [DeviceEntry],
+    pool: Pool<'s>,
+    /// Which controller is asked next.
+    cursor: usize,
+    /// When the ports, lanes and operations must be looked at.
+    next_timer: Instant,
+    /// The asked controllers' own deadlines, the earliest.
+    next_deadline: Instant,
+}
+
+impl<'s, C: Driver> Bus<'s, C> {
+    /// A bus without controllers, on `pool`.
+    pub fn new(storage: BusStorage<'s, C>, pool: Pool<'s>) -> Self {
+        let BusStorage { controllers, ports, devices } = storage;
+        Self {
+            controllers,
+            ports,
+            devices,
+            pool,
+            cursor: 0,
+            next_timer: Instant::from_micros(0),
+            next_deadline: Instant::NEVER,
+        }
+    }
+
+    /// Takes the next thing that a driver must know. `None`: nothing more now; every controller was
+    /// told how far its events were taken.
+    pub fn poll(&mut self, now: Instant) -> Option<BusEvent> {
+        if now >= self.next_timer
+            && let Some(event) = self.run_timers(now)
+        {
+            return Some(event);
+        }
+        while let Some(slot) = self.controllers.get_mut(self.cursor) {
+            let Some(driver) = slot.driver.as_mut() else {
+                self.cursor += 1;
+                continue;
+            };
+            match driver.poll(&mut self.pool, now) {
+                Some(event) => {
+                    let controller = ControllerId(self.cursor as u8);
+                    if let Some(event) = self.handle(controller, event, now) {
+                        return Some(event);
+                    }
+                }
+                None => {
+                    driver.acknowledge_events();
+                    let deadline = driver.next_deadline();
+                    self.next_deadline = self.next_deadline.min(deadline);
+                    self.cursor += 1;
+                }
+            }
+        }
+        self.cursor = 0;
+        None
+    }
+
+    /// When to poll again at the latest, as of the last [`Bus::poll`] that returned `None`.
+    pub fn next_wake(&mut self) -> Instant {
+        let deadline = core::mem::replace(&mut self.next_deadline, Instant::NEVER);
+        deadline.min(self.next_timer)
+    }
+
+    /// Sorts one event of a controller.
+    #[inline]
+    fn handle(&mut self, controller: ControllerId, event: Event, now: Instant) -> Option<BusEvent> {
+        match event {
+            Event::Transfer { token, outcome, actual, .. } => match Kind::of(token)? {
+                Kind::Function { function, tag } => {
+                    Some(BusEvent::Transfer { function, tag, outcome, actual })
+                }
+                Kind::Control { device, count } => {
+                    self.control_ended(device, count, outcome, actual, now)
+                }
+            },
+            other => self.handle_rare(controller, other, now),
+        }
+    }
+
+    fn handle_rare(
+        &mut self,
+        controller: ControllerId,
+        event: Event,
+        now: Instant,
+    ) -> Option<BusEvent> {
+        match event {
+            Event::Transfer { .. } => None,
+            Event::Endpoint { endpoint, result } => {
+                self.endpoint_ended(controller, endpoint, result, now)
+            }
+            Event::Device { device, result } => self.device_ended(controller, device, result, now),
+            Event::Port(port) => {
+                self.port_changed(controller, port);
+                None
+            }
+            Event::Started(result) => {
+                self.controller_started(controller, result, now);
+                None
+            }
+            Event::Stopped(result) => self.controller_stopped(controller, result, now),
+            Event::Died(fault) => self.controller_died(controller, fault, now),
+        }
+    }
+
+    /// Looks at everything that time moves, one thing at a time; the first that a driver must know
+    /// ends the walk, and the rest is due again at once.
+    fn run_timers(&mut self, now: Instant) -> Option<BusEvent> {
+        let event = self
+            .release_dead_devices(now)
+            .or_else(|| self.run_ports(now))
+            .or_else(|| self.run_lanes(now))
+            .or_else(|| self.run_operations(now));
+        self.next_timer = match event {
+            Some(_) => now,
+            None => self.earliest_timer(),
+        };
+        event
+    }
+
+    fn earliest_timer(&self) -> Instant {
+        let ports = self.ports.iter().filter(|port| port.in_use).map(PortEntry::deadline);
+        let lanes = self.controllers.iter().filter_map(|slot| slot.lane.as_ref());
+        let operations = self.devices.iter().filter(|device| device.in_use);
+        ports
+            .chain(lanes.map(Lane::deadline))
+            .chain(operations.map(|device| device.deadline))
+            .min()
+            .unwrap_or(Instant::NEVER)
+    }
+
+    fn wake_at(&mut self, time: Instant) {
+        self.next_timer = self.next_timer.min(time);
+    }
+
+    fn driver(&mut self, controller: ControllerId) -> Option<&mut C> {
+        self.controllers.get_mut(usize::from(controller.0))?.driver.as_mut()
+    }
+
+    fn device(&self, id: DeviceId) -> Option<&DeviceEntry> {
+        let entry = self.devices.get(usize::from(id.index))?;
+        (entry.in_use && entry.generation == id.generation).then_some(entry)
+    }
+
+    fn device_mut(&mut self, id: DeviceId) -> Option<&mut DeviceEntry> {
+        let entry = self.devices.get_mut(usize::from(id.index))?;
+        (entry.in_use && entry.generation == id.generation).then_some(entry)
+    }
+}
+
+/// For drivers of functions.
+impl<'s, C: Driver> Bus<'s, C> {
+    /// The pool, for what a driver needs of its own.
+    pub fn pool(&mut self) -> &mut Pool<'s> {
+        &mut self.pool
+    }
+
+    /// Ends a bus whose controllers have stopped.
+    #[must_use]
+    pub fn into_pool(self) -> Pool<'s> {
+        self.pool
+    }
+
+    /// What a device's controller can do.
+    #[must_use]
+    pub fn capabilities(&self, device: DeviceId) -> Option<Capabilities> {
+        let controller = self.device(device)?.controller;
+        let slot = self.controllers.get(usize::from(controller.0))?;
+        Some(slot.driver.as_ref()?.capabilities())
+    }
+
+    /// How memory must be cut for a device's controller.
+    #[must_use]
+    pub fn segment_rules(&self, device: DeviceId) -> Option<SegmentRules> {
+        let capabilities = self.capabilities(device)?;
+        Some(SegmentRules { mask: capabilities.address_mask, grain: capabilities.grain })
+    }
+
+    /// What is known about a device; `None` once it has gone.
+    #[must_use]
+    pub fn info(&self, id: DeviceId) -> Option<DeviceInfo> {
+        let entry = self.device(id)?;
+        Some(DeviceInfo {
+            id,
+            controller: entry.controller,
+            attachment: entry.attachment?,
+            state: entry.state,
+            descriptor: entry.descriptor,
+            driver: entry.driver,
+        })
+    }
+
+    /// Every device, in the order of the table.
+    pub fn devices(&self) -> impl Iterator<Item = DeviceInfo> + '_ {
+        (0_u8..).zip(self.devices.iter()).filter_map(|(index, entry)| {
+            self.info(DeviceId { index, generation: entry.generation })
+        })
+    }
+
+    /// Every root port in use.
+    pub fn ports(&self) -> impl Iterator<Item = &PortEntry> {
+        self.ports.iter().filter(|port| port.in_use)
+    }
+
+    /// Says who uses a device, for the tree.
+    pub fn set_driver_name(&mut self, device: DeviceId, name: &'static str) {
+        if let Some(entry) = self.device_mut(device) {
+            entry.driver = name;
+        }
+    }
+
+    /// Begins an operation on a device for its driver; [`BusEvent::Operated`] ends it.
+    ///
+    /// # Errors
+    ///
+    /// [`UsbError::Busy`] if one is under way, [`UsbError::Disconnected`].
+    pub fn operate(
+        &mut self,
+        device: DeviceId,
+        operation: Operation,
+        now: Instant,
+    ) -> Result<(), UsbError> {
+        let entry = self.device(device).ok_or(UsbError::Disconnected)?;
+        if entry.state != DeviceState::Configured {
+            return Err(UsbError::Disconnected);
+        }
+        self.begin(device, Requester::Function, operation, now)
+    }
+
+    /// Queues a transfer on a pipe for `function`, which gets `tag` back. The controller may not
+    /// see it before [`Bus::kick`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Endpoints::submit`]: nothing was queued.
+    #[inline]
+    pub fn submit(
+        &mut self,
+        pipe: &Pipe,
+        function: u8,
+        tag: u16,
+        segments: &[crate::dma::Segment],
+        report: Report,
+    ) -> Result<(), HostError> {
+        let transfer = Transfer {
+            token: token::function(function, tag),
+            setup: None,
+            direction: pipe.address.direction(),
+            segments,
+            report,
+            stream: 0,
+        };
+        self.driver(pipe.controller).ok_or(HostError::Dead)?.submit(pipe.handle, &transfer)
+    }
+
+    /// Lets the controller see what was queued on a pipe.
+    #[inline]
+    pub fn kick(&mut self, pipe: &Pipe) {
+        if let Some(driver) = self.driver(pipe.controller) {
+            driver.kick(pipe.handle, 0);
+        }
+    }
+
+    /// The quiet transfers of a pipe are known to be done.
+    #[inline]
+    pub fn retire(&mut self, pipe: &Pipe) {
+        if let Some(driver) = self.driver(pipe.controller) {
+            driver.retire(pipe.handle);
+        }
+    }
+
+    /// The bytes of the device's control buffer, from its start: the data of the last request.
+    pub fn read_control(&self, device: DeviceId, bytes: &mut [u8]) {
+        if let Some(buffer) = self.device(device).and_then(|entry| entry.control_buffer.as_ref()) {
+            buffer.read_bytes(0, bytes);
+        }
+    }
+
+    /// Copies the device's first configuration into `bytes`, and returns what came of it.
+    pub fn read_configuration<'b>(&self, device: DeviceId, bytes: &'b mut [u8]) -> &'b [u8] {
+        let Some(entry) = self.device(device) else { return &[] };
+        let Some(buffer) = entry.control_buffer.as_ref() else { return &[] };
+        let length = usize::from(entry.configuration_length).min(bytes.len());
+        let Some(bytes) = bytes.get_mut(..length) else { return &[] };
+        buffer.read_bytes(operate::CONFIGURATION_OFFSET, bytes);
+        bytes
+    }
+}

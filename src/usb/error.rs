@@ -1,0 +1,70 @@
+//! What can go wrong between the core and one device, as the classes above see it.
+
+use super::descriptor::DescriptorFault;
+use crate::host::{ControllerFault, HostError, Outcome};
+
+/// Why an operation on a device failed. The device's neighbours are not concerned.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum UsbError {
+    /// The device refused the request (STALL). It may take others.
+    Stall,
+    /// The device did not answer in time. Reset it.
+    Timeout,
+    /// The device does not answer, or with damaged packets. Reset it; check cable and power.
+    NoAnswer,
+    /// The device sent more than it may. Reset it.
+    Babble,
+    /// The device sent less than the request needs.
+    TooShort,
+    /// A descriptor makes no sense.
+    Descriptor(DescriptorFault),
+    /// The device is not there any more, or was reset under the request.
+    Disconnected,
+    /// An operation of this device is under way already: wait for its end.
+    Busy,
+    /// The table named here is full: give the host's storage more of them.
+    TableFull(&'static str),
+    /// The controller refused or failed the operation.
+    Controller(HostError),
+    /// The port did not come out of its reset, or not enabled.
+    PortReset,
+    /// Low or full speed behind a controller without a driver for its companion.
+    NeedsCompanion,
+    /// The controller as a whole does not work.
+    ControllerDied(ControllerFault),
+}
+
+impl UsbError {
+    /// The error that a transfer's outcome is, if it is one.
+    #[must_use]
+    pub fn from_outcome(outcome: Outcome) -> Option<Self> {
+        match outcome {
+            Outcome::Complete | Outcome::Short => None,
+            Outcome::Stall => Some(Self::Stall),
+            Outcome::Babble => Some(Self::Babble),
+            Outcome::Cancelled => Some(Self::Disconnected),
+            Outcome::TransactionError | Outcome::SplitError | Outcome::HostOverrun => {
+                Some(Self::NoAnswer)
+            }
+            Outcome::Other(code) => Some(Self::Controller(HostError::Refused(code))),
+        }
+    }
+}
+
+impl From<HostError> for UsbError {
+    fn from(error: HostError) -> Self {
+        match error {
+            HostError::NoAnswer => Self::NoAnswer,
+            HostError::Timeout => Self::Timeout,
+            HostError::Stale => Self::Disconnected,
+            HostError::Busy => Self::Busy,
+            other => Self::Controller(other),
+        }
+    }
+}
+
+impl From<DescriptorFault> for UsbError {
+    fn from(fault: DescriptorFault) -> Self {
+        Self::Descriptor(fault)
+    }
+}

@@ -1,0 +1,84 @@
+//! What the core knows of each root port: debounce, attempts, and who sits there.
+
+use super::device::DeviceId;
+use super::error::UsbError;
+use crate::host::RootPort;
+use crate::platform::ControllerId;
+use crate::time::{Duration, Instant};
+
+/// How long a connection must be stable (USB 2.0 §7.1.7.3, tATTDB).
+pub const DEBOUNCE: Duration = Duration::from_millis(100);
+
+/// Attempts to enumerate what is on a port, each with a new reset.
+/// Policy: three, as other hosts make; more only hold up the neighbours.
+pub const ATTEMPTS: u8 = 3;
+
+/// Pause before another attempt. Policy: some devices boot for 100 ms after power.
+pub const RETRY_PAUSE: Duration = Duration::from_millis(100);
+
+/// Where a port is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PortState {
+    /// Nothing is connected.
+    Empty,
+    /// Something is; it must stay until then.
+    Debouncing(Instant),
+    /// It waits for its turn, from then on, with so many attempts made.
+    Waiting(Instant, u8),
+    /// The controller's enumeration is at work on it.
+    Enumerating,
+    /// This device is on it.
+    Occupied(DeviceId),
+    /// What is on it could not be enumerated. It is left alone until it is pulled.
+    Failed(UsbError),
+}
+
+/// One root port. The caller of the stack provides a slice of them, one for each port of all
+/// controllers.
+#[derive(Clone, Copy, Debug)]
+pub struct PortEntry {
+    pub(crate) controller: ControllerId,
+    pub(crate) port: RootPort,
+    pub(crate) state: PortState,
+    /// The controller reported a change that was not looked at yet.
+    pub(crate) changed: bool,
+    pub(crate) in_use: bool,
+}
+
+impl PortEntry {
+    /// An unused entry.
+    pub const EMPTY: Self = Self {
+        controller: ControllerId(0),
+        port: RootPort(0),
+        state: PortState::Empty,
+        changed: false,
+        in_use: false,
+    };
+
+    /// The controller that the port belongs to.
+    #[must_use]
+    pub fn controller(&self) -> ControllerId {
+        self.controller
+    }
+
+    /// The port on it.
+    #[must_use]
+    pub fn port(&self) -> RootPort {
+        self.port
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn state(&self) -> PortState {
+        self.state
+    }
+
+    /// When the port wants to be looked at.
+    pub(crate) fn deadline(&self) -> Instant {
+        match self.state {
+            _ if self.changed => Instant::from_micros(0),
+            PortState::Debouncing(until) | PortState::Waiting(until, _) => until,
+            _ => Instant::NEVER,
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Disks on the emulated USB bus.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+
+/// QEMU's name for an image file that is the disk itself.
+const RAW: &str = "raw";
+
+/// What the board may do to the image file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// QEMU opens the file for reading only: nothing that the board does can change it.
+    ReadOnly,
+    /// The board's writes go to the file.
+    ReadWrite,
+}
+
+/// A USB disk of QEMU's over an image file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UsbDisk {
+    /// Names the block node and, with a prefix, the device.
+    pub id: String,
+    /// The image file.
+    pub image: PathBuf,
+    /// What may be done to it.
+    pub access: Access,
+    /// Bytes in a block: 512 or 4096.
+    pub block_size: u32,
+}
+
+impl UsbDisk {
+    /// A disk with 512-byte blocks.
+    pub fn new(id: &str, image: &Path, access: Access) -> Self {
+        Self {
+            id: id.to_owned(),
+            image: image.to_owned(),
+            access,
+            block_size: 512,
+        }
+    }
+
+    /// The device's identifier in QEMU.
+    pub fn device_id(&self) -> String {
+        format!("device-{}", self.id)
+    }
+
+    /// The disk's length in bytes, where the image file is the disk itself, in whole blocks.
+    pub fn length(&self) -> Option<u64> {
+        let length = self.image.metadata().ok()?.len();
+        let is_plain = image_format(&self.image).is_ok_and(|format| format == RAW);
+        (is_plain && length > 0 && length.is_multiple_of(self.block_size.into())).then_some(length)
+    }
+
+    /// QEMU's words for the image and the device on `bus`.
+    pub(super) fn arguments(&self, bus: &str) -> Vec<String> {
+        let mut words = vec!["-blockdev".to_owned(), self.block_node().to_string()];
+        if self.block_size == 512 {
+            words.extend(["-device".to_owned(), self.device(bus).to_string()]);
+        } else {
+            // `usb-storage` has no block size of its own: the bridge and its SCSI disk apart.
+            let bridge = json!({ "driver": "usb-bot", "id": self.device_id(), "bus": bus });
+            let disk = json!({
+                "driver": "scsi-hd",
+                "bus": format!("{}.0", self.device_id()),
+                "drive": self.id,
+                "logical_block_size": self.block_size,
+                "physical_block_size": self.block_size,
+            });
+            words.extend(["-device".to_owned(), bridge.to_string()]);
+            words.extend(["-device".to_owned(), disk.to_string()]);
+        }
+        words
+    }
+
+    /// The device alone, as `device_add` takes it.
+    pub(super) fn device(&self, bus: &str) -> Value {
+        json!({ "driver": "usb-storage", "id": self.device_id(), "bus": bus, "drive": self.id })
+    }
+
+    fn block_node(&self) -> Value {
+        let read_only = self.access == Access::ReadOnly;
+        json!({
+            "driver": image_format(&self.image).unwrap_or(RAW),
+            "node-name": self.id,
+            "read-only": read_only,
+            "file": { "driver": "file", "filename": self.image, "read-only": read_only },
+        })
+    }
+}
+
+/// QEMU's name for the image file's format, told by its first bytes; a file that is none of the
+/// known containers is the disk itself.
+fn image_format(path: &Path) -> Result<&'static str> {
+    let mut start = [0; 68];
+    let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let length = file.take(start.len() as u64).read(&mut start)?;
+    Ok(format_by_magic(start.get(..length).unwrap_or_default()))
+}
+
+fn format_by_magic(start: &[u8]) -> &'static str {
+    /// Offset, magic number, QEMU's driver.
+    const CONTAINERS: [(usize, &[u8], &str); 4] = [
+        (0, b"QFI\xfb", "qcow2"),
+        (0, b"KDMV", "vmdk"),
+        (0, b"vhdxfile", "vhdx"),
+        (64, &[0x7f, 0x10, 0xda, 0xbe], "vdi"),
+    ];
+    let found = CONTAINERS.iter().find(|(offset, magic, _)| {
+        start
+            .get(*offset..)
+            .is_some_and(|rest| rest.starts_with(magic))
+    });
+    found.map_or(RAW, |&(_, _, driver)| driver)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_is_opened_read_only_at_both_levels_when_it_must_not_change() {
+        let disk = UsbDisk::new("disk0", Path::new("/no/such, file"), Access::ReadOnly);
+        let node = disk.block_node();
+        assert_eq!(node["read-only"], true);
+        assert_eq!(node["file"]["read-only"], true);
+        assert_eq!(node["file"]["filename"], "/no/such, file");
+    }
+
+    #[test]
+    fn a_disk_with_large_blocks_is_a_bridge_with_a_scsi_disk() {
+        let mut disk = UsbDisk::new("disk0", Path::new("x"), Access::ReadWrite);
+        disk.block_size = 4096;
+        let words = disk.arguments("usb.0").join(" ");
+        assert!(words.contains("usb-bot") && words.contains("\"logical_block_size\":4096"));
+        assert!(!words.contains("usb-storage"));
+    }
+
+    #[test]
+    fn only_a_plain_image_tells_the_length_of_its_disk() {
+        let image = tempfile::NamedTempFile::new().unwrap();
+        let disk = UsbDisk::new("disk0", image.path(), Access::ReadOnly);
+        image.as_file().set_len(1024).unwrap();
+        assert_eq!(disk.length(), Some(1024));
+        image.as_file().set_len(1025).unwrap();
+        assert_eq!(disk.length(), None);
+        std::fs::write(image.path(), [&b"QFI\xfb"[..], &[0; 508]].concat()).unwrap();
+        assert_eq!(disk.length(), None);
+    }
+
+    #[test]
+    fn containers_are_told_from_plain_disks_by_their_magic() {
+        assert_eq!(format_by_magic(b"QFI\xfb\0\0\0\x03"), "qcow2");
+        let mut vdi = [0; 68];
+        vdi[64..].copy_from_slice(&[0x7f, 0x10, 0xda, 0xbe]);
+        assert_eq!(format_by_magic(&vdi), "vdi");
+        assert_eq!(format_by_magic(b""), "raw");
+        assert_eq!(format_by_magic(&[0; 68]), "raw");
+    }
+}
