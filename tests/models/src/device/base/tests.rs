@@ -316,7 +316,10 @@ fn a_pulled_device_falls_silent_and_shows_no_connection() {
     host.device.pulled_after = Some(2);
     host.bulk_out(0x02, &[1]).expect("the first still arrives");
     assert_eq!(host.bulk_out(0x02, &[2]), Err(Fault::Silent));
+    host.device.power_on(host.now);
     assert_eq!(host.device.link(host.now), None);
+    host.device.pulled_after = None;
+    assert_eq!(host.device.link(host.now), Some(Link::High));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::super::base::Request;
 use super::super::packet_host::{Data as Phase, Fault, PacketHost, Status};
 use super::super::scsi::{LogicalUnit, Sense, Timing, pattern};
-use super::super::{Disk, Link, MILLISECOND, SECOND, Script, UsbDevice};
+use super::super::{Disk, Link, MILLISECOND, Packet, Reply, SECOND, Script, UsbDevice};
 use super::*;
 
 const TEST: [u8; 6] = [0; 6];
@@ -259,6 +259,44 @@ fn commands_take_the_time_of_the_medium() {
     assert_eq!(time(&mut host, &read(0, 20), Phase::In(10240)), 3 + 10);
     // 10240 bytes at 1 MB/s are taken in 10 ms, programmed in 7 after the last byte came.
     assert_eq!(time(&mut host, &write(0, 20), Phase::Out(&[0; 10240])), 13);
+}
+
+#[test]
+fn a_full_buffer_is_told_by_nyet_and_asked_about_by_ping() {
+    let timing = Timing {
+        bytes_per_second: Some(1_000_000),
+        ..Timing::default()
+    };
+    let mut host = plugged(Script::new().unit(LogicalUnit::stick(512).timing(timing)));
+    let bytes = vec![0; 255 * 512];
+    host.command_wrapper(0, &write(0, 255), Phase::Out(&bytes))
+        .expect("wrapper");
+    host.now += MILLISECOND;
+    let mut toggle = 1;
+    let mut packets = 0;
+    loop {
+        let packet = Packet::Out {
+            data: &bytes[..512],
+            sequence: toggle,
+            stream: 0,
+        };
+        packets += 1;
+        toggle ^= 1;
+        match host.transact(0x02, packet).expect("taken") {
+            Reply::Ack => {}
+            Reply::Nyet => break,
+            reply => panic!("got {reply:?}"),
+        }
+    }
+    // 64 KiB fit besides what the medium has taken meanwhile.
+    assert!((129..140).contains(&packets), "{packets} packets");
+    assert_eq!(
+        host.device
+            .clone()
+            .transact(host.now, 5, 0x02, Packet::Ping),
+        Reply::Nak
+    );
+    assert_eq!(host.transact(0x02, Packet::Ping), Ok(Reply::Ack));
 }
 
 #[test]
