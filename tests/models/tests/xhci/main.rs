@@ -2,4 +2,5 @@
 //! time. Each broken rule must be named by its section.
 
 mod bring_up;
+mod departure;
 mod raw;
