@@ -2,7 +2,7 @@
 
 use super::super::base::Request;
 use super::super::packet_host::{Data as Phase, Fault, PacketHost, Status};
-use super::super::scsi::{LogicalUnit, Sense, Timing, pattern};
+use super::super::scsi::{CacheLoss, LogicalUnit, Sense, Timing, pattern};
 use super::super::{Disk, Link, MILLISECOND, Packet, Reply, SECOND, Script, UsbDevice};
 use super::*;
 
@@ -168,6 +168,8 @@ fn an_invalid_wrapper_halts_both_pipes_until_reset_recovery() {
     for _ in 0..2 {
         assert_eq!(host.bulk_in(0x81, 512), Err(Fault::Stall));
         host.clear_halt(0x81).expect("accepted, without effect");
+        let status = host.control([0x82, 0, 0, 0, 0x81, 0, 2, 0], &[]);
+        assert_eq!(status, Ok(vec![1, 0]));
         assert_eq!(host.bulk_out(0x02, &[0; 31]), Err(Fault::Stall));
         host.clear_halt(0x02).expect("accepted, without effect");
     }
@@ -239,6 +241,45 @@ fn a_bad_block_gives_the_good_ones_then_a_halt() {
     host.clear_halt(0x81).expect("clear");
     assert_eq!(host.status(), Ok(failed(1536)));
     assert_eq!(host.sense(), Ok((3, 0x11, 0)));
+}
+
+#[test]
+fn a_write_that_fails_at_a_block_takes_all_data_and_fails() {
+    let mut host = plugged(Script::new().unit(LogicalUnit::stick(64).bad_blocks(5..6)));
+    let bytes = [9; 1024];
+    let (_, status) = host
+        .command(&write(4, 2), Phase::Out(&bytes))
+        .expect("a status");
+    assert_eq!(status, failed(0));
+    assert_eq!(host.sense(), Ok((3, 0x0c, 0)));
+    assert_eq!(
+        host.device.commands()[0].failure,
+        Some(Sense::WRITE_ERROR.at(5))
+    );
+}
+
+#[test]
+fn pulling_the_plug_loses_the_cache_at_once() {
+    let unit = LogicalUnit::stick(64).write_cache(CacheLoss::PowerCycle);
+    let mut host = plugged(Script::new().unit(unit));
+    host.command(&write(0, 1), Phase::Out(&[7; 512]))
+        .expect("into the cache");
+    assert_eq!(host.device.block(0), [7; 512]);
+    host.device.pull_at(1);
+    assert_eq!(host.simple(&TEST), Err(Fault::Silent));
+    assert_eq!(host.device.block(0), pattern(0, 512));
+}
+
+#[test]
+fn a_pulled_disk_works_again_when_put_back() {
+    let mut host = plugged(Script::new());
+    host.device.pull_at(1);
+    assert_eq!(host.simple(&TEST), Err(Fault::Silent));
+    host.device.put_back();
+    host.device.power_on(host.now);
+    host.reset();
+    host.enumerate().expect("comes back");
+    assert_eq!(host.simple(&TEST), Ok(0));
 }
 
 #[test]
