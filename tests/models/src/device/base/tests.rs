@@ -275,7 +275,7 @@ fn the_status_stage_may_not_overtake_data_from_the_host() {
         stream: 0,
     };
     assert_eq!(host.transact(0x80, status), Err(Fault::Stall));
-    host.device.violations.expect_only("USB 2.0 §8.5.3.1");
+    host.device.violations.expect_only("USB 2.0 §8.5.3");
 }
 
 #[test]

@@ -128,7 +128,7 @@ fn a_reserved_bit_is_refused_and_recorded() {
     let mut cdb = read(0, 1);
     cdb[9] = 1;
     assert_eq!(failure(&target.execute(0, 0, &cdb)), Some(Sense::BAD_FIELD));
-    target.violations.expect_only("SPC-4 §4.2.5");
+    target.violations.expect_only("SPC-4 §4.2");
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn a_command_of_the_wrong_length_is_refused_and_recorded() {
         failure(&target.execute(0, 0, &[0; 12])),
         Some(Sense::BAD_FIELD)
     );
-    target.violations.expect_only("SPC-4 §4.3");
+    target.violations.expect_only("SPC-4 §4.2");
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn a_command_over_the_told_limit_is_refused_and_recorded() {
         failure(&target.execute(0, 0, &read(0, 241))),
         Some(Sense::BAD_FIELD)
     );
-    target.violations.expect_only("SBC-3 §6.6.4");
+    target.violations.expect_only("SBC-3 §6.6.3");
 }
 
 #[test]
