@@ -351,17 +351,28 @@ impl Machine {
                 self.data = Data::Moved(actual);
                 Action::Wait
             }
-            Input::Operated(Ok(())) => {
-                if let Data::Halted(actual) = self.data {
-                    // It was halted, not passed over: the device's side must be cleared too.
-                    self.data = Data::Moved(actual);
-                    return Action::ClearHalt(self.data_direction());
-                }
-                self.finish_with(csw)
+            Input::Status(Err(Outcome::Stall)) => {
+                self.status = StatusRead::Early(Err(Outcome::Stall));
+                Action::Wait
             }
+            Input::Operated(Ok(())) => self.recalled(csw),
             Input::Operated(Err(error)) => self.recover(BotError::Transfer(error)),
             _ => Action::Wait,
         }
+    }
+
+    /// What was passed over is back. If it was halted instead, the device's side must be cleared
+    /// too, or the next command would meet its halt.
+    fn recalled(&mut self, csw: Csw) -> Action {
+        if let Data::Halted(actual) = self.data {
+            self.data = Data::Moved(actual);
+            return Action::ClearHalt(self.data_direction());
+        }
+        if self.status == StatusRead::Early(Err(Outcome::Stall)) {
+            self.status = StatusRead::Due;
+            return Action::ClearHalt(Direction::In);
+        }
+        self.finish_with(csw)
     }
 
     fn finish_with(&mut self, csw: Csw) -> Action {

@@ -495,6 +495,20 @@ mod a_status_wrapper_in_place_of_the_data {
     }
 
     #[test]
+    fn may_be_followed_by_a_stall_which_is_cleared_before_the_next_command() {
+        let script = [
+            (
+                wrapper_as_data(Ok(wrapper(CswStatus::Failed, 512))),
+                RECALL_IN,
+            ),
+            (STALLED_STATUS, Action::Wait),
+            (DONE, CLEAR_IN),
+            (DONE, ends_failed(0)),
+        ];
+        play(IN, &script);
+    }
+
+    #[test]
     fn may_be_a_phase_error() {
         let phase_error = wrapper(CswStatus::PhaseError, 0);
         let script = [(wrapper_as_data(Ok(phase_error)), RECOVER)];
