@@ -409,6 +409,31 @@ mod a_stopped_disk {
     }
 
     #[test]
+    fn that_takes_the_start_but_stays_stopped_is_given_up_with_the_budget() {
+        let state = sense(2, 4, 2);
+        let ended = but_for(TEST_UNIT_READY, |_| fails(state));
+        assert_eq!(ended.action, Action::Fail(BringUpError::NotReady(state)));
+        assert!(ended.took >= BUDGET);
+        assert!(ended.took < BUDGET + Duration::from_millis(200));
+        assert!(ended.count(START_STOP) <= 201);
+    }
+
+    #[test]
+    fn that_wants_a_second_start_gets_it() {
+        let mut starts = 0;
+        let ended = bring_up(|command, _| match operation(command) {
+            START_STOP => {
+                starts += 1;
+                good(&[])
+            }
+            TEST_UNIT_READY if starts < 2 => fails(sense(2, 4, 2)),
+            _ => healthy(command),
+        });
+        ended.found();
+        assert_eq!(ended.count(START_STOP), 2);
+    }
+
+    #[test]
     fn that_does_not_know_the_start_is_waited_for_within_the_budget() {
         let state = sense(2, 4, 2);
         let ended = bring_up(|command, _| match operation(command) {
