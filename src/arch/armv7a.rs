@@ -22,6 +22,10 @@ pub mod barrier {
     }
 }
 
+/// Called after every store to coherent memory; only models on a PC want to know.
+#[inline(always)]
+pub fn stored(_address: core::ptr::NonNull<u8>, _length: usize) {}
+
 /// Data cache maintenance by address to the point of coherency.
 pub mod cache {
     use core::arch::asm;

@@ -1,5 +1,6 @@
 //! A PC that runs the drivers against models: caches are coherent with the models' memory, and
-//! what must be seen is seen by the models' own memory, not here.
+//! what must be seen is seen by the models' own memory, not here. A model that wants to know in
+//! which order the CPU's stores become visible installs an [`observer`].
 
 /// Ordering between DMA memory and registers.
 pub mod barrier {
@@ -9,6 +10,7 @@ pub mod barrier {
     #[inline(always)]
     pub fn release() {
         fence(Ordering::Release);
+        super::observer::tell(super::observer::Observation::Released);
     }
 
     /// Later reads of DMA memory come after earlier ones.
@@ -16,6 +18,55 @@ pub mod barrier {
     pub fn acquire() {
         fence(Ordering::Acquire);
     }
+}
+
+/// A model's view of the CPU's stores to coherent memory. On a PC no store is ever seen late or out
+/// of order by a model in the same thread; whoever observes can pretend that it is.
+pub mod observer {
+    use core::mem;
+    use core::ptr;
+    use core::sync::atomic::{AtomicPtr, Ordering};
+
+    /// What the CPU did.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum Observation {
+        /// It wrote `length` bytes of coherent memory at the CPU address `address`.
+        Stored {
+            /// CPU address.
+            address: usize,
+            /// In bytes.
+            length: usize,
+        },
+        /// It passed a `barrier::release`.
+        Released,
+    }
+
+    static OBSERVER: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
+
+    /// From now on `observer` is told, on the thread that makes the store. One observer serves the
+    /// whole process.
+    pub fn install(observer: fn(Observation)) {
+        OBSERVER.store(observer as *mut (), Ordering::Release);
+    }
+
+    #[inline]
+    pub(super) fn tell(observation: Observation) {
+        let observer = OBSERVER.load(Ordering::Acquire);
+        if !observer.is_null() {
+            // SAFETY: only `install` writes the pointer, and it was made of such a function.
+            let observer: fn(Observation) = unsafe { mem::transmute(observer) };
+            observer(observation);
+        }
+    }
+}
+
+/// Called after every store to coherent memory: tells the [`observer`].
+#[inline(always)]
+pub fn stored(address: core::ptr::NonNull<u8>, length: usize) {
+    observer::tell(observer::Observation::Stored {
+        address: address.addr().get(),
+        length,
+    });
 }
 
 /// Data cache maintenance: nothing to do, the PC's DMA is coherent.

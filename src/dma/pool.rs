@@ -9,6 +9,7 @@
 use core::ptr::NonNull;
 
 use super::{BusAddress, CoherentRegion};
+use crate::arch;
 
 /// What a piece of the pool is, for the ledger and its diagnostics.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -386,6 +387,7 @@ impl Allocation {
         if let Some(at) = self.at::<u32>(offset) {
             // SAFETY: aligned and inside the piece, which nothing borrows.
             unsafe { at.write_volatile(value.to_le()) }
+            arch::stored(at.cast(), size_of_val(&value));
         }
     }
 
@@ -406,6 +408,7 @@ impl Allocation {
         if let Some(at) = self.at::<u64>(offset) {
             // SAFETY: aligned and inside the piece, which nothing borrows.
             unsafe { at.write_volatile(value.to_le()) }
+            arch::stored(at.cast(), size_of_val(&value));
         }
     }
 
@@ -434,6 +437,7 @@ impl Allocation {
             if let Some(at) = self.at::<u8>(offset + index) {
                 // SAFETY: inside the piece, which nothing borrows.
                 unsafe { at.write_volatile(*byte) }
+                arch::stored(at, 1);
             }
         }
     }

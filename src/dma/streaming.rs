@@ -48,6 +48,12 @@ pub unsafe trait Dma {
     /// The caller owns every byte of the lines that the range touches: what was written to them and
     /// not cleaned is lost.
     unsafe fn invalidate(&self, start: NonNull<u8>, length: usize);
+
+    /// The stack lets no device reach the range any more, whose address it took from
+    /// [`Dma::bus_address`]. For platforms that map each buffer (an IOMMU) or watch them (a model).
+    fn returned(&self, start: NonNull<u8>, length: usize) {
+        let _ = (start, length);
+    }
 }
 
 /// A contiguous piece of memory for a controller to read or write.
@@ -147,6 +153,7 @@ impl Mapping {
             .bus_address(buffer.start, buffer.length)
             .ok_or(MapError::Unreachable)?;
         if !bus.reachable(buffer.length, rules.mask) {
+            dma.returned(buffer.start, buffer.length);
             return Err(MapError::Unreachable);
         }
         let mut mapping = Self {
@@ -168,7 +175,8 @@ impl Mapping {
         };
         if !dma.coherent() {
             if direction == DataDirection::FromDevice {
-                mapping.bounce_ends(dma.cache_line(), rules.grain, bounce)?;
+                let bounced = mapping.bounce_ends(dma.cache_line(), rules.grain, bounce);
+                bounced.inspect_err(|_| dma.returned(buffer.start, buffer.length))?;
             }
             let middle = mapping.middle();
             dma.clean(middle.start, middle.length);
@@ -193,9 +201,14 @@ impl Mapping {
     ///
     /// The memory belongs to the CPU again when this returns.
     pub(crate) fn unmap(self, dma: &impl Dma, actual: usize) {
-        if self.direction == DataDirection::ToDevice || dma.coherent() {
-            return;
+        if self.direction == DataDirection::FromDevice && !dma.coherent() {
+            self.take_over(dma, actual);
         }
+        dma.returned(self.buffer.start, self.buffer.length);
+    }
+
+    /// The second pass of a read, and its bounced ends.
+    fn take_over(&self, dma: &impl Dma, actual: usize) {
         let middle = self.middle();
         // SAFETY: `bounce_ends` left only lines in the middle that lie wholly inside the buffer,
         // which the request owns until this returns.

@@ -4,6 +4,8 @@
 //! entry, vectors and panic handler call. A board that forgets a part does not compile; an image
 //! without a board does not link.
 
+#[cfg(all(target_arch = "aarch64", target_os = "none"))]
+use crate::power::Reason;
 use crate::region::Region;
 
 /// One board: its memory map, its console, its way to power off.
@@ -34,7 +36,7 @@ pub trait Board {
 
     /// The board's work. It ends in [`power::off`](crate::power::off) with what is returned.
     #[cfg(all(target_arch = "aarch64", target_os = "none"))]
-    fn main(start: crate::aarch64::Start) -> Result<(), &'static str>;
+    fn main(start: crate::aarch64::Start) -> Result<(), Reason>;
 }
 
 /// Makes `$board` the board of this image. To be used once, in the board's crate.
@@ -80,7 +82,7 @@ pub struct Facts {
     /// [`Board::power_off`].
     pub power_off: fn(),
     /// [`Board::main`].
-    pub main: fn(crate::aarch64::Start) -> Result<(), &'static str>,
+    pub main: fn(crate::aarch64::Start) -> Result<(), Reason>,
 }
 
 /// The board of this image.

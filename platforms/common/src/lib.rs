@@ -15,8 +15,10 @@
 //! | [`mod@board`] | what a board must say about itself |
 //! | [`aarch64`] | entry, MMU, exceptions, timer of 64-bit ARM |
 //! | [`console`], [`uart`] | text in and out, polled |
+//! | `machine`, [`wake`] | the stack's `Platform`, and its waits |
 //! | [`gic`] | interrupt controller, GICv2 |
 //! | [`device_tree`] | RAM, command line, PCIe host bridge, as the boot loader tells them |
+//! | [`demo`] | what is done with the disks |
 //! | [`pcie`] | USB controllers behind an ECAM host bridge |
 //!
 //! What it does not do: more than one core (the others stay where firmware parked them), user
@@ -29,12 +31,15 @@ extern crate std;
 pub mod aarch64;
 pub mod board;
 pub mod console;
+pub mod demo;
 pub mod device_tree;
 pub mod gic;
+#[cfg(all(target_arch = "aarch64", target_os = "none"))]
+pub mod machine;
 #[cfg(target_os = "none")]
 mod panic;
 pub mod pcie;
-#[cfg(target_os = "none")]
 pub mod power;
 pub mod region;
 pub mod uart;
+pub mod wake;

@@ -10,5 +10,5 @@ fn panic(information: &PanicInfo<'_>) -> ! {
     if let Some(place) = information.location() {
         println!("  at {}:{}", place.file(), place.line());
     }
-    power::off(Err("panic"))
+    power::off(Err("panic".into()))
 }

@@ -4,7 +4,9 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use board_common::aarch64::{Start, entry_level, interrupts, timer};
 use board_common::board::Board;
+use board_common::demo::options::{Mode, Options};
 use board_common::gic::Gic;
+use board_common::power::Reason;
 use board_common::region::Region;
 use board_common::uart::pl011::Pl011;
 use board_common::{board, println};
@@ -68,29 +70,27 @@ impl Board for QemuVirt {
         }
     }
 
-    fn main(mut start: Start) -> Result<(), &'static str> {
+    fn main(mut start: Start) -> Result<(), Reason> {
         GIC.set_up();
         GIC.enable(timer::INTERRUPT);
         interrupts::unmask();
         for ram in start.device_tree.memory() {
             println!("RAM {:#x}..{:#x}", ram.start, ram.end());
         }
-        println!("command line: {}", start.device_tree.command_line());
-        pci::list(&mut start)?;
-        take_a_timer_interrupt()?;
-        if start
-            .device_tree
-            .command_line()
-            .contains("rootport.mode=fault")
-        {
-            fault();
+        let options = Options::parse(start.device_tree.command_line())?;
+        match options.mode {
+            Mode::Hello => take_a_timer_interrupt(),
+            Mode::Fault => fault(),
+            _ => {
+                pci::list(&mut start)?;
+                Err("this board has no USB host yet".into())
+            }
         }
-        Ok(())
     }
 }
 
 /// Sleeps for 10 ms and sees that the timer woke it.
-fn take_a_timer_interrupt() -> Result<(), &'static str> {
+fn take_a_timer_interrupt() -> Result<(), Reason> {
     const SLEEP: u64 = 10_000;
     let start = timer::microseconds();
     interrupts::sleep_unless(|| false, start + SLEEP);
@@ -99,15 +99,17 @@ fn take_a_timer_interrupt() -> Result<(), &'static str> {
     if TICKS.load(Ordering::Relaxed) == 1 && slept >= SLEEP {
         Ok(())
     } else {
-        Err("the timer did not interrupt")
+        Err("the timer did not interrupt".into())
     }
 }
 
 /// Reads where nothing is mapped, to show the report.
-fn fault() {
+fn fault() -> Result<(), Reason> {
     let nowhere = 0x1000 as *const u32;
     // SAFETY: not sound for the language, and on purpose: the MMU maps nothing there, so that the
     // core reports a data abort and never comes back.
     let value = unsafe { nowhere.read_volatile() };
-    println!("read {value:#x} from an unmapped address");
+    Err(Reason::new(format_args!(
+        "read {value:#x} from an unmapped address"
+    )))
 }

@@ -162,3 +162,10 @@ impl<C: ConfigSpace> Function<C> {
         LocalRegisterCopy::new(self.read(HEADER_TYPE))
     }
 }
+
+#[cfg(all(target_arch = "aarch64", target_os = "none"))]
+impl<C: ConfigSpace> crate::machine::CutDma for Function<C> {
+    fn cut_dma(&self) -> bool {
+        Function::cut_dma(self)
+    }
+}

@@ -21,7 +21,7 @@ use super::exceptions;
 use crate::aarch64::tables::{MapError, Memory};
 use crate::board;
 use crate::device_tree::{self, DeviceTree};
-use crate::power;
+use crate::power::{self, Reason};
 use crate::println;
 use crate::region::Region;
 
@@ -78,7 +78,7 @@ extern "C" fn rootport_start(device_tree: usize, level: u64) -> ! {
     power::off(run(memory, device_tree))
 }
 
-fn run(mut memory: AddressSpace, device_tree: usize) -> Result<(), &'static str> {
+fn run(mut memory: AddressSpace, device_tree: usize) -> Result<(), Reason> {
     let facts = board::facts();
     let tree = find_device_tree(device_tree, facts.device_tree)
         .ok_or("no device tree in x0 nor where this board keeps one")?;

@@ -57,6 +57,9 @@ extern "C" fn rootport_exception(frame: &Frame, vector: u64) -> ! {
     if let Some(fault) = syndrome.fault() {
         println!("  address {:#x}: {fault}", frame.fault_address);
     }
+    if is_below_main_stack(frame.fault_address) {
+        println!("  that is the page below the main stack: the stack is too small");
+    }
     println!("  at      {:#018x}  (ELR_EL1)", frame.return_address);
     println!(
         "  ESR_EL1 {:#010x}  FAR_EL1 {:#018x}",
@@ -71,7 +74,7 @@ extern "C" fn rootport_exception(frame: &Frame, vector: u64) -> ! {
         print!("  x{number:<2} {value:016x}{end}");
     }
     println!();
-    power::off(Err("exception"))
+    power::off(Err("exception".into()))
 }
 
 #[unsafe(no_mangle)]
@@ -88,12 +91,22 @@ extern "C" fn rootport_nested_exception() -> ! {
                 ELR_EL1.get(),
                 FAR_EL1.get()
             );
-            power::off(Err("exception inside a handler"))
+            power::off(Err("exception inside a handler".into()))
         }
         1 => (board::facts().power_off)(),
         _ => {}
     }
     park()
+}
+
+/// Whether an address lies in the unmapped page that the linker script leaves below the main stack.
+fn is_below_main_stack(address: u64) -> bool {
+    unsafe extern "C" {
+        safe static __exception_stack_end: u8;
+        safe static __main_stack_start: u8;
+    }
+    let guard = &raw const __exception_stack_end as u64..&raw const __main_stack_start as u64;
+    guard.contains(&address)
 }
 
 /// The vector's name, by its place in the table.

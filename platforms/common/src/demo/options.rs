@@ -1,0 +1,145 @@
+//! What the host wants, out of the kernel command line (`docs/demo-protocol.md`).
+
+use crate::power::Reason;
+
+/// What the image does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Everything, with writes to the scratch partition and one new file.
+    #[default]
+    Demo,
+    /// The reading part of it.
+    Read,
+    /// The first bytes of each disk, summed up.
+    Raw,
+    /// Reads for a while, whatever disks come and go.
+    Endure,
+    /// No USB at all.
+    Hello,
+    /// A fault on purpose.
+    Fault,
+}
+
+impl Mode {
+    /// Whether it may write to disks.
+    #[must_use]
+    pub const fn writes(self) -> bool {
+        matches!(self, Self::Demo)
+    }
+}
+
+/// The words of the command line that begin with `rootport.`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// `rootport.mode`
+    pub mode: Mode,
+    /// `rootport.disks`: disks to wait for.
+    pub disks: usize,
+    /// `rootport.bytes`: bytes of each disk in [`Mode::Raw`] and [`Mode::Endure`].
+    pub bytes: u64,
+    /// `rootport.seconds`: length of [`Mode::Endure`].
+    pub seconds: u64,
+    /// `rootport.limit`: bytes of the largest file that are summed up at most.
+    pub limit: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            mode: Mode::default(),
+            disks: 1,
+            bytes: 4 << 20,
+            seconds: 20,
+            limit: 256 << 20,
+        }
+    }
+}
+
+const PREFIX: &str = "rootport.";
+
+impl Options {
+    /// Takes the command line apart. Words of other programs are ignored; ours must be right.
+    ///
+    /// # Errors
+    ///
+    /// Names the word that is not understood.
+    pub fn parse(command_line: &str) -> Result<Self, Reason> {
+        let mut options = Self::default();
+        for word in command_line.split_ascii_whitespace() {
+            if let Some(setting) = word.strip_prefix(PREFIX) {
+                options
+                    .set(setting)
+                    .ok_or_else(|| Reason::new(format_args!("command line: what is {word}?")))?;
+            }
+        }
+        Ok(options)
+    }
+
+    fn set(&mut self, setting: &str) -> Option<()> {
+        let (key, value) = setting.split_once('=')?;
+        match key {
+            "mode" => self.mode = mode(value)?,
+            "disks" => self.disks = value.parse().ok()?,
+            "bytes" => self.bytes = value.parse().ok()?,
+            "seconds" => self.seconds = value.parse().ok()?,
+            "limit" => self.limit = value.parse().ok()?,
+            _ => return None,
+        }
+        Some(())
+    }
+}
+
+fn mode(word: &str) -> Option<Mode> {
+    Some(match word {
+        "demo" => Mode::Demo,
+        "read" => Mode::Read,
+        "raw" => Mode::Raw,
+        "io" => Mode::Endure,
+        "hello" => Mode::Hello,
+        "fault" => Mode::Fault,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::format;
+
+    use super::{Mode, Options};
+
+    #[test]
+    fn no_command_line_means_the_whole_demo() {
+        let options = Options::parse("").unwrap();
+        assert_eq!((options.mode, options.disks), (Mode::Demo, 1));
+        assert!(options.mode.writes());
+    }
+
+    #[test]
+    fn words_of_others_are_ignored() {
+        let options = Options::parse("console=ttyAMA0 rootport.mode=raw quiet rootport.disks=2");
+        assert_eq!(
+            (options.as_ref().unwrap().mode, options.unwrap().disks),
+            (Mode::Raw, 2)
+        );
+    }
+
+    #[test]
+    fn what_is_not_understood_is_named() {
+        for word in [
+            "rootport.mode=dance",
+            "rootport.colour=red",
+            "rootport.mode",
+        ] {
+            let reason = Options::parse(word).unwrap_err();
+            assert!(format!("{reason}").contains(word));
+        }
+    }
+
+    #[test]
+    fn only_the_demo_writes() {
+        for word in ["read", "raw", "io", "hello", "fault"] {
+            let options = Options::parse(&format!("rootport.mode={word}")).unwrap();
+            assert!(!options.mode.writes(), "{word}");
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Between an interrupt handler and the wait of the blocking face: "something may have happened".
+//!
+//! Who calls it: a board's interrupt entry ([`notify`]; [`add_source`] once per controller
+//! whose interrupts are taken), and [`Machine`](crate::machine::Machine) when the stack waits.
+//! Invariant: a notification between two waits ends the second one at once; none is lost.
+
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+static PENDING: AtomicBool = AtomicBool::new(false);
+static SOURCES: AtomicUsize = AtomicUsize::new(0);
+
+/// A controller of this image interrupts from here on: [`wait`] may sleep.
+pub fn add_source() {
+    SOURCES.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Something happened that the stack should look at. For interrupt handlers.
+pub fn notify() {
+    PENDING.store(true, Ordering::Release);
+}
+
+/// Whether something happened since the last question.
+#[cfg(any(test, all(target_arch = "aarch64", target_os = "none")))]
+fn take() -> bool {
+    PENDING.swap(false, Ordering::Acquire)
+}
+
+/// Waits for a notification, at the latest until `deadline` (microseconds of the board's clock).
+/// Comes back at once where no controller interrupts: then the stack polls.
+#[cfg(all(target_arch = "aarch64", target_os = "none"))]
+pub fn wait(deadline: u64) {
+    if SOURCES.load(Ordering::Relaxed) == 0 {
+        core::hint::spin_loop();
+    } else {
+        crate::aarch64::interrupts::sleep_unless(take, deadline);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{notify, take};
+
+    #[test]
+    fn a_notification_is_taken_once() {
+        notify();
+        notify();
+        assert!(take());
+        assert!(!take());
+    }
+}

@@ -1,0 +1,405 @@
+//! Input and output contexts, field by field (xHCI 1.2 §6.2).
+
+use super::Xhci;
+use super::traits::Protocol;
+use crate::broken::require;
+use crate::controller::Surroundings;
+use crate::device::Link;
+
+/// The eight words of any context; those with 64 bytes have eight more, all reserved.
+pub(super) type Words = [u32; 8];
+
+/// An input context that a command points to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Input {
+    base: u64,
+    stride: u64,
+    pub(super) drop: u32,
+    pub(super) add: u32,
+}
+
+/// A slot context (§6.2.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct SlotContext(pub(super) Words);
+
+impl SlotContext {
+    pub(super) fn route(self) -> u32 {
+        self.0[0] & 0xf_ffff
+    }
+
+    pub(super) fn speed(self) -> u32 {
+        self.0[0] >> 20 & 0xf
+    }
+
+    pub(super) fn is_hub(self) -> bool {
+        self.0[0] >> 26 & 1 != 0
+    }
+
+    pub(super) fn entries(self) -> u32 {
+        self.0[0] >> 27
+    }
+
+    pub(super) fn root_port(self) -> usize {
+        (self.0[1] >> 16 & 0xff) as usize
+    }
+
+    pub(super) fn translator_slot(self) -> u32 {
+        self.0[2] & 0xff
+    }
+
+    fn translator_port(self) -> u32 {
+        self.0[2] >> 8 & 0xff
+    }
+
+    fn interrupter(self) -> u32 {
+        self.0[2] >> 22
+    }
+
+    pub(super) fn link(self) -> Option<Link> {
+        Some(match self.speed() {
+            1 => Link::Full,
+            2 => Link::Low,
+            3 => Link::High,
+            4 => Link::Super,
+            5..=7 => Link::SuperPlus,
+            _ => return None,
+        })
+    }
+}
+
+/// An endpoint context (§6.2.3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct EndpointContext(pub(super) Words);
+
+/// Endpoint types (table 6-9).
+pub(super) mod endpoint_type {
+    pub(in super::super) const BULK_OUT: u32 = 2;
+    pub(in super::super) const INTERRUPT_OUT: u32 = 3;
+    pub(in super::super) const CONTROL: u32 = 4;
+    pub(in super::super) const BULK_IN: u32 = 6;
+    pub(in super::super) const INTERRUPT_IN: u32 = 7;
+}
+
+impl EndpointContext {
+    pub(super) fn interval(self) -> u32 {
+        self.0[0] >> 16 & 0xff
+    }
+
+    pub(super) fn errors_allowed(self) -> u32 {
+        self.0[1] >> 1 & 3
+    }
+
+    pub(super) fn kind(self) -> u32 {
+        self.0[1] >> 3 & 7
+    }
+
+    pub(super) fn max_burst(self) -> u32 {
+        self.0[1] >> 8 & 0xff
+    }
+
+    pub(super) fn max_packet(self) -> u32 {
+        self.0[1] >> 16
+    }
+
+    pub(super) fn dequeue(self) -> u64 {
+        u64::from(self.0[3]) << 32 | u64::from(self.0[2] & !0xf)
+    }
+
+    pub(super) fn cycle(self) -> bool {
+        self.0[2] & 1 != 0
+    }
+
+    fn is_periodic(self) -> bool {
+        matches!(
+            self.kind(),
+            endpoint_type::INTERRUPT_IN | endpoint_type::INTERRUPT_OUT
+        )
+    }
+
+    fn is_control(self) -> bool {
+        self.kind() == endpoint_type::CONTROL
+    }
+
+    /// §6.2.3: every field against the endpoint's place and the device's speed.
+    pub(super) fn check(self, index: u32, link: Link) {
+        let words = self.0;
+        require!(
+            words[0] & 0xff00_00f8 == 0 && words[1] & 0x41 == 0 && words[2] & 0xe == 0,
+            "xHCI 1.2 §6.2.3",
+            "reserved bits of the context of endpoint {index} are not zero: {words:08x?}"
+        );
+        require!(
+            words[0] & 7 == 0,
+            "xHCI 1.2 §6.2.3",
+            "EP State of an input context (endpoint {index}) is not zero"
+        );
+        require!(
+            words[0] >> 10 & 0x3f == 0,
+            "model",
+            "streams are not modelled (endpoint {index}: MaxPStreams, LSA)"
+        );
+        require!(
+            words[0] >> 8 & 3 == 0,
+            "xHCI 1.2 §6.2.3",
+            "Mult of endpoint {index}, which is not a SuperSpeed isochronous one"
+        );
+        self.check_type(index);
+        self.check_packet(index, link);
+        self.check_interval(index, link);
+        require!(
+            self.errors_allowed() != 0,
+            "Policy: three errors",
+            "CErr of endpoint {index} is 0: the controller would try for ever"
+        );
+        require!(
+            words[4] & 0xffff != 0,
+            "xHCI 1.2 §4.14.1.1",
+            "Average TRB Length of endpoint {index} is 0"
+        );
+        self.check_payload(index);
+    }
+
+    fn check_type(self, index: u32) {
+        let is_in = index % 2 == 1;
+        let fits = match self.kind() {
+            endpoint_type::CONTROL => is_in,
+            endpoint_type::BULK_IN | endpoint_type::INTERRUPT_IN => is_in,
+            endpoint_type::BULK_OUT | endpoint_type::INTERRUPT_OUT => !is_in,
+            _ => false,
+        };
+        require!(
+            fits && (index != 1 || self.is_control()),
+            "xHCI 1.2 §6.2.3",
+            "EP Type {} does not fit endpoint index {index} (or is isochronous, which is not \
+             modelled)",
+            self.kind()
+        );
+    }
+
+    fn check_packet(self, index: u32, link: Link) {
+        let size = self.max_packet();
+        let fits = match (self.kind(), link) {
+            (endpoint_type::CONTROL, Link::Low) => size == 8,
+            (endpoint_type::CONTROL, Link::Full) => matches!(size, 8 | 16 | 32 | 64),
+            (endpoint_type::CONTROL, Link::High) => size == 64,
+            (endpoint_type::CONTROL, _) => size == 512,
+            (endpoint_type::BULK_IN | endpoint_type::BULK_OUT, _) => match link {
+                Link::Low => false,
+                Link::Full => matches!(size, 8 | 16 | 32 | 64),
+                Link::High => size == 512,
+                Link::Super | Link::SuperPlus => size == 1024,
+            },
+            (_, Link::Low) => (1..=8).contains(&size),
+            (_, Link::Full) => (1..=64).contains(&size),
+            (_, _) => (1..=1024).contains(&size),
+        };
+        require!(
+            fits,
+            "xHCI 1.2 §6.2.3.1",
+            "Max Packet Size {size} is not one for EP Type {} at {link:?} speed (endpoint {index})",
+            self.kind()
+        );
+        let most = match (self.kind(), link) {
+            (endpoint_type::CONTROL, _) => 0,
+            (_, Link::Super | Link::SuperPlus) => 15,
+            (endpoint_type::INTERRUPT_IN | endpoint_type::INTERRUPT_OUT, Link::High) => 2,
+            _ => 0,
+        };
+        require!(
+            self.max_burst() <= most,
+            "xHCI 1.2 §6.2.3.4",
+            "Max Burst Size {} of endpoint {index} at {link:?} speed: at most {most}",
+            self.max_burst()
+        );
+    }
+
+    fn check_interval(self, index: u32, link: Link) {
+        let allowed = match (self.is_periodic(), link) {
+            (true, Link::Low | Link::Full) => 3..=10,
+            (true, _) => 0..=15,
+            // Only a high-speed control or bulk OUT endpoint has a NAK rate.
+            (false, Link::High) if self.kind() != endpoint_type::BULK_IN => 0..=15,
+            (false, _) => 0..=0,
+        };
+        require!(
+            allowed.contains(&self.interval()),
+            "xHCI 1.2 §6.2.3.6",
+            "Interval {} of endpoint {index} at {link:?} speed: {allowed:?} is allowed",
+            self.interval()
+        );
+    }
+
+    fn check_payload(self, index: u32) {
+        let payload = self.0[4] >> 16;
+        if self.is_periodic() {
+            let most = self.max_packet() * (self.max_burst() + 1);
+            require!(
+                payload != 0 && payload <= most,
+                "xHCI 1.2 §6.2.3.8",
+                "Max ESIT Payload {payload} of endpoint {index}: 1 to {most} are possible"
+            );
+        } else {
+            require!(
+                payload == 0,
+                "xHCI 1.2 §6.2.3",
+                "Max ESIT Payload {payload} of endpoint {index}, which is not periodic"
+            );
+        }
+    }
+}
+
+impl Xhci {
+    /// Reads the input control context at `base` (§6.2.5.1).
+    pub(super) fn load_input(&self, around: &mut Surroundings<'_>, base: u64) -> Input {
+        let stride = self.traits.context_bytes();
+        require!(
+            base != 0 && base.is_multiple_of(16),
+            "xHCI 1.2 §6.2.5",
+            "an input context at {base:#x}"
+        );
+        self.check_reach(base, "an input context");
+        require!(
+            !self.crosses(base, 33 * stride, self.traits.page_size as u64),
+            "xHCI 1.2 table 6-1",
+            "the input context at {base:#x} crosses a page"
+        );
+        let words: Words = around.memory.read_words(base);
+        require!(
+            words[2..].iter().all(|&word| word == 0),
+            "xHCI 1.2 §6.2.5.1",
+            "reserved words of the input control context are not zero: {words:08x?}"
+        );
+        Input {
+            base,
+            stride,
+            drop: words[0],
+            add: words[1],
+        }
+    }
+
+    /// A context of an input context: 0 for the slot, else the endpoint's index.
+    pub(super) fn input_context(
+        &self,
+        around: &mut Surroundings<'_>,
+        input: &Input,
+        index: u32,
+    ) -> Words {
+        let at = input.base + input.stride * (u64::from(index) + 1);
+        let words: Words = around.memory.read_words(at);
+        let mut reserved = vec![0; input.stride as usize - 32];
+        around.memory.read(at + 32, &mut reserved);
+        let tail = if index == 0 { 4 } else { 5 };
+        require!(
+            words[tail..].iter().all(|&word| word == 0) && reserved.iter().all(|&byte| byte == 0),
+            "xHCI 1.2 §6.2",
+            "reserved words of input context {index} are not zero: {words:08x?}"
+        );
+        words
+    }
+
+    /// §6.2.2: a slot context that a command hands in, against the topology.
+    pub(super) fn check_slot_context(&self, slot: u8, context: SlotContext) {
+        let words = context.0;
+        require!(
+            words[0] & 1 << 24 == 0 && words[2] & 0x003c_0000 == 0 && words[3] & 0x07ff_ff00 == 0,
+            "xHCI 1.2 §6.2.2",
+            "reserved bits of the slot context are not zero: {words:08x?}"
+        );
+        let output = self.slots[usize::from(slot)].output[0];
+        require!(
+            words[3] == 0 || words[3] == output[3],
+            "xHCI 1.2 §6.2.2",
+            "address and state of an input slot context are {:#x}, neither zero nor the slot's own",
+            words[3]
+        );
+        let port = context.root_port();
+        require!(
+            (1..=self.ports.len()).contains(&port),
+            "xHCI 1.2 §6.2.2",
+            "Root Hub Port Number {port} of {}",
+            self.ports.len()
+        );
+        let Some(link) = context.link() else {
+            crate::broken::broken!("xHCI 1.2 §6.2.2", "Speed {} is undefined", context.speed())
+        };
+        let protocol = self.ports[port - 1].protocol();
+        require!(
+            link.is_super() == (protocol == Protocol::Usb3),
+            "xHCI 1.2 §6.2.2",
+            "a device of {link:?} speed on root port {port}, a {protocol:?} port"
+        );
+        let shown = self.ports[port - 1].speed();
+        require!(
+            context.route() != 0 || !self.ports[port - 1].is_enabled() || shown == context.speed(),
+            "xHCI 1.2 §6.2.2",
+            "Speed {} in the slot context, but root port {port} shows {shown}",
+            context.speed()
+        );
+        require!(
+            usize::try_from(context.interrupter()).is_ok_and(|one| one < self.interrupters.len()),
+            "xHCI 1.2 §6.2.2",
+            "Interrupter Target {} of {}",
+            context.interrupter(),
+            self.interrupters.len()
+        );
+        self.check_translator(context, link);
+    }
+
+    /// Full and low speed below a high-speed hub go through its translator; nothing else does.
+    fn check_translator(&self, context: SlotContext, link: Link) {
+        let slot = context.translator_slot();
+        let slow = matches!(link, Link::Low | Link::Full);
+        if slot == 0 {
+            require!(
+                context.translator_port() == 0,
+                "xHCI 1.2 §6.2.2",
+                "TT Port Number without a TT Hub Slot ID"
+            );
+            return;
+        }
+        require!(
+            slow && context.route() != 0,
+            "xHCI 1.2 §6.2.2",
+            "a transaction translator for a device of {link:?} speed, route {:#x}",
+            context.route()
+        );
+        let hub = self
+            .slots
+            .get(slot as usize)
+            .map(|slot| SlotContext(slot.output[0]));
+        require!(
+            hub.is_some_and(|hub| hub.is_hub() && hub.link() == Some(Link::High)),
+            "xHCI 1.2 §6.2.2",
+            "slot {slot} is named as translator, but is no high-speed hub"
+        );
+    }
+
+    /// Writes output context `index` of a slot as the model keeps it.
+    pub(super) fn write_output(&mut self, around: &mut Surroundings<'_>, slot: u8, index: u32) {
+        let stride = self.traits.context_bytes();
+        let slot = &self.slots[usize::from(slot)];
+        let at = slot.contexts + stride * u64::from(index);
+        around.memory.write_words(at, &slot.output[index as usize]);
+    }
+
+    /// §4.5.2: the output device context is the controller's; the driver only reads it.
+    pub(super) fn check_output(&self, around: &mut Surroundings<'_>, slot: u8) {
+        let stride = self.traits.context_bytes();
+        let number = slot;
+        let slot = &self.slots[usize::from(slot)];
+        if slot.contexts == 0 {
+            return;
+        }
+        for (index, kept) in slot.output.iter().enumerate() {
+            let words: Words = around
+                .memory
+                .read_words(slot.contexts + stride * index as u64);
+            require!(
+                words == *kept,
+                "xHCI 1.2 §4.5.2",
+                "the driver wrote to the output device context of slot {number}, context {index}: \
+                 {words:08x?}, was {kept:08x?}"
+            );
+        }
+    }
+}

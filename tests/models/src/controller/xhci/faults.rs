@@ -1,0 +1,67 @@
+//! [`Faults`]: what goes wrong on purpose in a controller or on its bus.
+
+use std::collections::BTreeMap;
+
+use crate::device::Nanoseconds;
+
+/// How a controller dies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Death {
+    /// All registers read as ones, writes do nothing: it has left the bus.
+    AllOnes,
+    /// USBSTS.HSE.
+    HostSystemError,
+    /// USBSTS.HCE.
+    ControllerError,
+    /// It looks well and does nothing any more.
+    Silent,
+}
+
+/// What a command or a TD ends with instead of what it would.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CompletionFault {
+    /// This completion code.
+    Code(u8),
+    /// Nothing: no event, ever.
+    Never,
+}
+
+/// The plan of what goes wrong. Counts begin at 0.
+#[derive(Clone, Debug, Default)]
+pub struct Faults {
+    /// HCRST never clears.
+    pub reset_hangs: bool,
+    /// CNR never clears.
+    pub never_ready: bool,
+    /// HCHalted never clears after Run/Stop was set.
+    pub never_runs: bool,
+    /// HCHalted never sets after Run/Stop was cleared.
+    pub never_halts: bool,
+    /// Command Abort and Command Stop do nothing.
+    pub abort_hangs: bool,
+    /// No port reset ever ends.
+    pub port_reset_hangs: bool,
+    /// Links of SuperSpeed devices end in Inactive instead of U0, until a warm reset.
+    pub training_fails: bool,
+    /// The n-th command since power-on ends so.
+    pub commands: BTreeMap<u64, CompletionFault>,
+    /// The n-th TD of an endpoint address (bit 7: IN; endpoint 0 counts each stage), of any device,
+    /// ends so.
+    pub transfers: BTreeMap<(u8, u64), CompletionFault>,
+    /// This many interrupts, from the first on, never leave the controller.
+    pub lost_interrupts: u64,
+    /// The controller dies at this moment.
+    pub death: Option<(Nanoseconds, Death)>,
+    /// The device in this port is gone from its n-th transaction on.
+    pub unplug_at: BTreeMap<usize, u64>,
+    /// Transactions of the device in this port, by their count, get no answer.
+    pub lost_transactions: BTreeMap<(usize, u64), ()>,
+}
+
+impl Faults {
+    /// Nothing goes wrong.
+    #[must_use]
+    pub fn none() -> Self {
+        Self::default()
+    }
+}

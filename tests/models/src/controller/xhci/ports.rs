@@ -1,0 +1,483 @@
+//! Root ports: PORTSC, and what a connection, a reset or a lost device does to it (xHCI 1.2 §4.19,
+//! §5.4.8).
+
+use super::operational::PORT_CHANGE;
+use super::traits::{Protocol, Traits};
+use super::trb::kind;
+use super::{Due, Xhci};
+use crate::broken::{broken, require};
+use crate::controller::Surroundings;
+use crate::device::{Link, MICROSECOND, MILLISECOND, Nanoseconds, Packet, Reply, UsbDevice};
+
+const CONNECTED: u32 = 1;
+const ENABLED: u32 = 1 << 1;
+const RESET: u32 = 1 << 4;
+const POWER: u32 = 1 << 9;
+const LINK_WRITE: u32 = 1 << 16;
+const CONNECT_CHANGE: u32 = 1 << 17;
+const WARM_RESET_CHANGE: u32 = 1 << 19;
+const RESET_CHANGE: u32 = 1 << 21;
+const LINK_CHANGE: u32 = 1 << 22;
+const CHANGES: u32 = 0x7f << 17;
+/// Sticky bits that the driver owns: indicators 15:14, wake enables 27:25.
+const STICKY: u32 = 0x0e00_c000;
+const WARM_RESET: u32 = 1 << 31;
+/// RsvdZ: 2, 29:28.
+const RESERVED: u32 = 0x3000_0004;
+
+/// Link states (PLS).
+mod link_state {
+    pub(super) const U0: u32 = 0;
+    pub(super) const DISABLED: u32 = 4;
+    pub(super) const RX_DETECT: u32 = 5;
+    pub(super) const INACTIVE: u32 = 6;
+    pub(super) const POLLING: u32 = 7;
+}
+
+/// A root port and what is plugged into it.
+pub(super) struct Port {
+    protocol: Protocol,
+    device: Option<Box<dyn UsbDevice>>,
+    powered: bool,
+    connected: bool,
+    enabled: bool,
+    /// A reset is under way; whether it is a warm one.
+    resetting: Option<bool>,
+    link_state: u32,
+    speed: u32,
+    changes: u32,
+    sticky: u32,
+    life: u64,
+    /// When the bus below is free for the next packet.
+    pub(super) free_at: Nanoseconds,
+    transactions: u64,
+}
+
+impl std::fmt::Debug for Port {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            formatter,
+            "{:?} port, PORTSC {:#010x}",
+            self.protocol,
+            self.status_and_control()
+        )
+    }
+}
+
+impl Port {
+    pub(super) fn new(protocol: Protocol, traits: &Traits) -> Self {
+        Self {
+            protocol,
+            device: None,
+            powered: !traits.port_power_control,
+            connected: false,
+            enabled: false,
+            resetting: None,
+            link_state: link_state::RX_DETECT,
+            speed: 0,
+            changes: 0,
+            sticky: 0,
+            life: 0,
+            free_at: 0,
+            transactions: 0,
+        }
+    }
+
+    pub(super) fn status_and_control(&self) -> u32 {
+        let when = |condition: bool, bit: u32| if condition { bit } else { 0 };
+        when(self.connected, CONNECTED)
+            | when(self.enabled, ENABLED)
+            | when(self.resetting.is_some(), RESET)
+            | when(self.powered, POWER)
+            | self.link_state << 5
+            | self.speed << 10
+            | self.sticky
+            | self.changes
+    }
+
+    pub(super) fn protocol(&self) -> Protocol {
+        self.protocol
+    }
+
+    pub(super) fn is_enabled(&self) -> bool {
+        self.enabled
+    }
+
+    pub(super) fn speed(&self) -> u32 {
+        self.speed
+    }
+
+    /// What the device shows on this kind of port.
+    fn shows(&self, now: Nanoseconds) -> Option<Link> {
+        let link = self.device.as_ref()?.link(now)?;
+        let fits = link.is_super() == (self.protocol == Protocol::Usb3);
+        (self.powered && fits).then_some(link)
+    }
+
+    /// When an endpoint of the device that is not ready will be.
+    pub(super) fn ready_at(&self, endpoint: u8) -> Option<Nanoseconds> {
+        self.device.as_ref()?.ready_at(endpoint, 0)
+    }
+
+    fn connection_lost(&mut self) {
+        self.connected = false;
+        self.enabled = false;
+        self.speed = 0;
+        self.link_state = link_state::RX_DETECT;
+    }
+}
+
+/// PORTSC's number of a link's speed, with the default speed IDs (§7.2.2.1.1).
+fn speed_number(link: Link) -> u32 {
+    match link {
+        Link::Full => 1,
+        Link::Low => 2,
+        Link::High => 3,
+        Link::Super => 4,
+        Link::SuperPlus => 5,
+    }
+}
+
+impl Xhci {
+    pub(super) fn plug_device(
+        &mut self,
+        around: &mut Surroundings<'_>,
+        index: usize,
+        device: Box<dyn UsbDevice>,
+    ) {
+        let port = &mut self.ports[index];
+        assert!(port.device.is_none(), "port {index} is taken");
+        port.device = Some(device);
+        self.faults
+            .unplug_at
+            .entry(index)
+            .and_modify(|at| *at += port.transactions);
+        if port.powered {
+            self.power_device(around, index, true);
+        }
+        self.watch_link(around, index);
+    }
+
+    pub(super) fn unplug_device(
+        &mut self,
+        around: &mut Surroundings<'_>,
+        index: usize,
+    ) -> Option<Box<dyn UsbDevice>> {
+        self.power_device(around, index, false);
+        let device = self.ports[index].device.take();
+        self.watch_link(around, index);
+        device
+    }
+
+    fn power_device(&mut self, around: &Surroundings<'_>, index: usize, on: bool) {
+        if let Some(device) = &mut self.ports[index].device {
+            if on {
+                device.power_on(around.now);
+            } else {
+                device.power_off(around.now);
+            }
+        }
+    }
+
+    /// Compares what the device shows with what the port says.
+    pub(super) fn watch_link(&mut self, around: &mut Surroundings<'_>, index: usize) {
+        let port = &mut self.ports[index];
+        let shows = port.shows(around.now);
+        match (port.connected, shows) {
+            (false, Some(link)) => self.connect(around, index, link),
+            (true, None) => {
+                self.ports[index].connection_lost();
+                self.ports[index].life = self.lives + 1;
+                self.lives += 1;
+                self.set_change(around, index, CONNECT_CHANGE);
+            }
+            _ => {}
+        }
+        let device = self.ports[index].device.as_ref();
+        if let Some(at) = device.and_then(|device| device.link_changes_at(around.now)) {
+            self.agenda
+                .add(at.max(around.now + 1), Due::LinkChanges(index));
+        }
+    }
+
+    fn connect(&mut self, around: &mut Surroundings<'_>, index: usize, link: Link) {
+        let life = self.next_life();
+        let speed_is_late = self.traits.speed_after_reset;
+        let port = &mut self.ports[index];
+        port.life = life;
+        port.link_state = link_state::POLLING;
+        if port.protocol == Protocol::Usb3 {
+            let at = around.now + self.traits.training_time;
+            self.agenda.add(at, Due::PortTrained(index, life));
+            return;
+        }
+        port.connected = true;
+        // Before the chirp a high-speed device looks like a full-speed one.
+        let before_chirp = if link == Link::Low {
+            Link::Low
+        } else {
+            Link::Full
+        };
+        port.speed = if speed_is_late {
+            0
+        } else {
+            speed_number(before_chirp)
+        };
+        self.set_change(around, index, CONNECT_CHANGE);
+    }
+
+    /// §4.19.1.2: a SuperSpeed link comes up by itself.
+    pub(super) fn port_is_trained(
+        &mut self,
+        around: &mut Surroundings<'_>,
+        index: usize,
+        life: u64,
+    ) {
+        let port = &mut self.ports[index];
+        let shows = port.shows(around.now);
+        let (true, Some(link)) = (port.life == life, shows) else {
+            return;
+        };
+        port.connected = true;
+        if self.faults.training_fails {
+            port.link_state = link_state::INACTIVE;
+            self.set_change(around, index, CONNECT_CHANGE | LINK_CHANGE);
+            return;
+        }
+        self.enable(around, index, link);
+        self.set_change(around, index, CONNECT_CHANGE);
+    }
+
+    fn enable(&mut self, around: &Surroundings<'_>, index: usize, link: Link) {
+        let port = &mut self.ports[index];
+        port.connected = true;
+        port.enabled = true;
+        port.link_state = link_state::U0;
+        port.speed = speed_number(link);
+        if let Some(device) = &mut port.device {
+            device.bus_reset(around.now, link);
+        }
+    }
+
+    pub(super) fn port_reset_ends(
+        &mut self,
+        around: &mut Surroundings<'_>,
+        index: usize,
+        life: u64,
+    ) {
+        let port = &mut self.ports[index];
+        if port.life != life {
+            return;
+        }
+        let Some(warm) = port.resetting.take() else {
+            return;
+        };
+        let stuck = port.link_state == link_state::INACTIVE && !warm;
+        let shows = port.shows(around.now).filter(|_| !stuck);
+        if warm {
+            self.faults.training_fails = false;
+        }
+        if let Some(link) = shows {
+            self.enable(around, index, link);
+        }
+        let warm_change = if warm { WARM_RESET_CHANGE } else { 0 };
+        self.set_change(around, index, RESET_CHANGE | warm_change);
+    }
+
+    /// §4.19.2: an event only as the first change bit of a port is set.
+    fn set_change(&mut self, around: &mut Surroundings<'_>, index: usize, bits: u32) {
+        let first = self.ports[index].changes == 0;
+        self.ports[index].changes |= bits;
+        self.operational.status |= PORT_CHANGE;
+        *around.noticed = true;
+        if first && self.is_running() {
+            self.post_port_event(around, index);
+        }
+    }
+
+    fn post_port_event(&mut self, around: &mut Surroundings<'_>, index: usize) {
+        let words = [
+            (index as u32 + 1) << 24,
+            0,
+            1 << 24,
+            kind::PORT_STATUS_CHANGE << 10,
+        ];
+        self.post_event(around, 0, words, true);
+    }
+
+    pub(super) fn report_ports_at_run(&mut self, around: &mut Surroundings<'_>) {
+        if !self.traits.port_events_at_run {
+            return;
+        }
+        for index in 0..self.ports.len() {
+            if self.ports[index].changes != 0 {
+                self.post_port_event(around, index);
+            }
+        }
+    }
+
+    /// HCRST: ports lose what they knew, and find their devices again.
+    pub(super) fn reset_ports(&mut self, around: &mut Surroundings<'_>) {
+        for index in 0..self.ports.len() {
+            let life = self.next_life();
+            let powered = !self.traits.port_power_control;
+            if self.ports[index].powered && !powered {
+                self.power_device(around, index, false);
+            }
+            let port = &mut self.ports[index];
+            port.connection_lost();
+            port.powered = powered;
+            port.resetting = None;
+            port.changes = 0;
+            port.sticky = 0;
+            port.life = life;
+            let soon = around.now + 100 * MICROSECOND;
+            self.agenda.add(soon, Due::LinkChanges(index));
+        }
+    }
+
+    pub(super) fn write_port(&mut self, around: &mut Surroundings<'_>, index: usize, value: u32) {
+        self.check_port_write(index, value);
+        let port = &mut self.ports[index];
+        port.changes &= !(value & CHANGES);
+        port.sticky = value & STICKY;
+        if self.traits.port_power_control {
+            self.switch_power(around, index, value & POWER != 0);
+        }
+        if value & ENABLED != 0 {
+            self.disable(index);
+        }
+        if value & LINK_WRITE != 0 {
+            self.write_link_state(around, index, value >> 5 & 0xf);
+        }
+        if value & (RESET | WARM_RESET) != 0 {
+            self.begin_port_reset(around, index, value & WARM_RESET != 0);
+        }
+    }
+
+    fn check_port_write(&self, index: usize, value: u32) {
+        let port = &self.ports[index];
+        require!(
+            value & RESERVED == 0,
+            "xHCI 1.2 §5.4.8",
+            "PORTSC = {value:#x}: reserved bits are written as zero"
+        );
+        require!(
+            value & WARM_RESET == 0 || port.protocol == Protocol::Usb3,
+            "xHCI 1.2 §5.4.8",
+            "a warm reset of a USB 2 port"
+        );
+        let acts = value & (CHANGES | RESET | WARM_RESET | LINK_WRITE) != 0;
+        require!(
+            value & ENABLED == 0 || !acts,
+            "xHCI 1.2 §5.4.8",
+            "PORTSC = {value:#x} clears changes or resets, and disables the port by the way (PED is \
+             cleared by writing one)"
+        );
+        require!(
+            value & POWER != 0 || !port.powered || !(acts || value & ENABLED != 0),
+            "xHCI 1.2 §5.4.8",
+            "PORTSC = {value:#x} does not preserve the port's power (PP)"
+        );
+    }
+
+    fn switch_power(&mut self, around: &mut Surroundings<'_>, index: usize, on: bool) {
+        if self.ports[index].powered == on {
+            return;
+        }
+        self.ports[index].powered = on;
+        self.power_device(around, index, on);
+        self.watch_link(around, index);
+    }
+
+    fn disable(&mut self, index: usize) {
+        let port = &mut self.ports[index];
+        port.enabled = false;
+        port.link_state = match port.protocol {
+            Protocol::Usb2 => link_state::POLLING,
+            Protocol::Usb3 => link_state::DISABLED,
+        };
+        if port.protocol == Protocol::Usb3 {
+            port.connected = false;
+        }
+    }
+
+    fn write_link_state(&mut self, around: &mut Surroundings<'_>, index: usize, state: u32) {
+        let port = &mut self.ports[index];
+        require!(
+            state == link_state::RX_DETECT && port.protocol == Protocol::Usb3,
+            "model",
+            "link state {state} of a {:?} port is not modelled",
+            port.protocol
+        );
+        port.connection_lost();
+        self.watch_link(around, index);
+    }
+
+    fn begin_port_reset(&mut self, around: &mut Surroundings<'_>, index: usize, warm: bool) {
+        let life = self.next_life();
+        let port = &mut self.ports[index];
+        if !port.powered {
+            broken!(
+                "xHCI 1.2 §4.19.5",
+                "reset of port {} without power",
+                index + 1
+            )
+        }
+        port.resetting = Some(warm);
+        port.enabled = false;
+        port.life = life;
+        let time = match (port.protocol, warm) {
+            (Protocol::Usb2, _) => self.traits.port_reset_time,
+            (Protocol::Usb3, false) => 5 * MILLISECOND,
+            (Protocol::Usb3, true) => 100 * MILLISECOND,
+        };
+        if !self.faults.port_reset_hangs {
+            self.agenda
+                .add(around.now + time, Due::PortReset(index, life));
+        }
+    }
+
+    /// PORTPMSC, PORTLI, PORTHLPMC: only their defaults.
+    pub(super) fn write_port_power(&mut self, port: usize, local: usize, value: u32) {
+        require!(
+            value == 0,
+            "model",
+            "link power management is not modelled (port {port}, offset {local:#x})"
+        );
+    }
+
+    /// One transaction on the bus below a port.
+    pub(super) fn transact(
+        &mut self,
+        around: &mut Surroundings<'_>,
+        index: usize,
+        address: u8,
+        endpoint: u8,
+        packet: Packet<'_>,
+    ) -> Reply {
+        let port = &mut self.ports[index];
+        if !port.enabled {
+            return Reply::Silent;
+        }
+        let count = port.transactions;
+        port.transactions += 1;
+        if self
+            .faults
+            .unplug_at
+            .get(&index)
+            .is_some_and(|&at| count >= at)
+        {
+            self.faults.unplug_at.remove(&index);
+            drop(self.unplug_device(around, index));
+            return Reply::Silent;
+        }
+        if self.faults.lost_transactions.contains_key(&(index, count)) {
+            return Reply::Silent;
+        }
+        match &mut port.device {
+            Some(device) => device.transact(around.now, address, endpoint, packet),
+            None => Reply::Silent,
+        }
+    }
+}

@@ -1,0 +1,496 @@
+//! TDs, packet by packet (xHCI 1.2 §4.10; USB 2.0 §8.5, §8.6; USB 3.2 §8.10 to §8.12).
+
+use super::commands::code;
+use super::descriptors::{Td, Work};
+use super::endpoints::state;
+use super::traits::AfterShort;
+use super::{CompletionFault, Xhci, timing};
+use crate::controller::Surroundings;
+use crate::device::{Link, Packet, Reply};
+
+/// How one transaction went.
+enum Went {
+    /// The TD goes on, or has ended, as its counters say.
+    Well,
+    /// A packet that was shorter than it could be: the TD ends.
+    Short,
+    /// Again later.
+    PutOff,
+    /// No or a damaged answer.
+    Failed,
+    /// The endpoint halts with this code.
+    Halts(u8),
+}
+
+impl Xhci {
+    /// Bytes that the next packet of an endpoint may have on the bus.
+    pub(super) fn next_payload(&mut self, slot: u8, index: u8) -> Option<usize> {
+        let endpoint = self.endpoint(slot, index)?;
+        let packet = endpoint.max_packet();
+        Some(match &endpoint.td {
+            Some(td) => match td.work {
+                Work::Data { .. } => packet.min((td.length - td.done) as usize),
+                Work::Setup(_) => 8,
+                Work::Status { .. } | Work::Nothing => 0,
+            },
+            None => 0,
+        })
+    }
+
+    /// The endpoint's next transaction is due.
+    pub(super) fn next_packet(
+        &mut self,
+        around: &mut Surroundings<'_>,
+        slot: u8,
+        index: u8,
+        life: u64,
+    ) {
+        let running = self.is_running();
+        let Some(endpoint) = self.endpoint(slot, index) else {
+            return;
+        };
+        if endpoint.life != life {
+            return;
+        }
+        endpoint.scheduled = false;
+        endpoint.waiting = false;
+        if !running || self.endpoint_state(slot, index) != state::RUNNING {
+            return;
+        }
+        let Some(endpoint) = self.endpoint(slot, index) else {
+            return;
+        };
+        let Some(td) = endpoint.td.take() else {
+            self.begin_td(around, slot, index);
+            return;
+        };
+        let bytes = td.length - td.done;
+        let went = self.do_transaction(around, slot, index, td);
+        self.after_transaction(around, slot, index, went, bytes);
+    }
+
+    /// Takes the next TD; its first packet follows when the bus has room.
+    fn begin_td(&mut self, around: &mut Surroundings<'_>, slot: u8, index: u8) {
+        let Some(td) = self.take_td(around, slot, index) else {
+            return;
+        };
+        let address = self
+            .endpoint(slot, index)
+            .map_or(0, |endpoint| endpoint.address());
+        let count = self.td_counts.entry(address).or_default();
+        let key = (address, *count);
+        *count += 1;
+        let fault = self.faults.transfers.remove(&key);
+        let nothing = td.work == Work::Nothing;
+        if let Some(endpoint) = self.endpoint(slot, index) {
+            endpoint.td = Some(td);
+        }
+        match fault {
+            Some(CompletionFault::Never) => {}
+            Some(CompletionFault::Code(code)) => self.end_badly(around, slot, index, code),
+            None if nothing => self.end_td(around, slot, index),
+            None => self.schedule(slot, index, around.now),
+        }
+    }
+
+    fn do_transaction(
+        &mut self,
+        around: &mut Surroundings<'_>,
+        slot: u8,
+        index: u8,
+        mut td: Td,
+    ) -> Went {
+        let went = match td.work {
+            Work::Setup(bytes) => self.send_setup(around, slot, index, bytes),
+            Work::Data { input: true } => self.receive(around, slot, index, &mut td),
+            Work::Data { input: false } => self.send(around, slot, index, &mut td),
+            Work::Status { input } => self.send_status(around, slot, index, input),
+            Work::Nothing => Went::Well,
+        };
+        if let Some(endpoint) = self.endpoint(slot, index) {
+            endpoint.td = Some(td);
+        }
+        went
+    }
+
+    /// One transaction of an endpoint, to wherever its device is.
+    fn exchange(
+        &mut self,
+        around: &mut Surroundings<'_>,
+        slot: u8,
+        endpoint: u8,
+        packet: Packet<'_>,
+    ) -> Reply {
+        let owner = &self.slots[usize::from(slot)];
+        let (port, address) = (owner.root_port(), owner.address);
+        self.transact(around, port, address, endpoint, packet)
+    }
+
+    fn send_setup(
+        &mut self,
+        around: &mut Surroundings<'_>,
+        slot: u8,
+        index: u8,
+        bytes: [u8; 8],
+    ) -> Went {
+        match self.exchange(around, slot, index / 2, Packet::Setup(bytes)) {
+            Reply::Ack | Reply::Nyet => {
+                // The data stage begins with DATA1, or with sequence number 0 (USB 3.2 §8.12.2).
+                let is_super = self.slots[usize::from(slot)].link().is_super();
+                if let Some(endpoint) = self.endpoint(slot, index) {
+                    endpoint.sequence = u8::from(!is_super);
+                    endpoint.ping = false;
+                }
+                Went::Well
+            }
+            Reply::Nak => Went::PutOff,
+            Reply::Stall => Went::Halts(code::STALL),
+            Reply::Data { .. } | Reply::Silent | Reply::Corrupt => Went::Failed,
+        }
+    }
+
+    fn send_status(
+        &mut self,
+        around: &mut Surroundings<'_>,
+        slot: u8,
+        index: u8,
+        input: bool,
+    ) -> Went {
+        let is_super = self.slots[usize::from(slot)].link().is_super();
+        let maximum = self
+            .endpoint(slot, index)
+            .map_or(0, |endpoint| endpoint.max_packet());
+        let direction = if input { 0x80 } else { 0 };
+        let packet = match (is_super, input) {
+            (true, _) => Packet::Status,
+            (false, true) => Packet::In {
+                sequence: 1,
+                maximum,
+                stream: 0,
+            },
+            (false, false) => Packet::Out {
+                data: &[],
+                sequence: 1,
+                stream: 0,
+            },
+        };
+        match self.exchange(around, slot, (index / 2) | direction, packet) {
+            Reply::Ack | Reply::Nyet => Went::Well,
+            Reply::Data { bytes, .. } if input && bytes.is_empty() => Went::Well,
+            Reply::Data { .. } => Went::Halts(code::BABBLE),
+            Reply::Nak => Went::PutOff,
+            Reply::Stall => Went::Halts(code::STALL),
+            Reply::Silent | Reply::Corrupt => Went::Failed,
+        }
+    }
+
+    fn receive(&mut self, around: &mut Surroundings<'_>, slot: u8, index: u8, td: &mut Td) -> Went {
+        let Some(endpoint) = self.endpoint(slot, index) else {
+            return Went::Failed;
+        };
+        let (expected, maximum) = (endpoint.sequence, endpoint.max_packet());
+        let packet = Packet::In {
+            sequence: expected,
+            maximum,
+            stream: 0,
+        };
+        match self.exchange(around, slot, (index / 2) | 0x80, packet) {
+            // A repeat of a packet that has arrived: acknowledged and dropped (USB 2.0 §8.6.3).
+            Reply::Data { sequence, .. } if sequence != expected => Went::PutOff,
+            Reply::Data { bytes, .. } => {
+                let room = (td.length - td.done) as usize;
+                if bytes.len() > maximum || bytes.len() > room {
+                    return Went::Halts(code::BABBLE);
+                }
+                self.take_data(around, slot, index, td, &bytes);
+                if bytes.len() < maximum && bytes.len() < room {
+                    Went::Short
+                } else {
+                    Went::Well
+                }
+            }
+            Reply::Nak => Went::PutOff,
+            Reply::Stall => Went::Halts(code::STALL),
+            Reply::Ack | Reply::Nyet | Reply::Silent | Reply::Corrupt => Went::Failed,
+        }
+    }
+
+    fn take_data(
+        &mut self,
+        around: &mut Surroundings<'_>,
+        slot: u8,
+        index: u8,
+        td: &mut Td,
+        bytes: &[u8],
+    ) {
+        let mut from = 0;
+        for (address, length) in td.pieces(td.done, bytes.len() as u64) {
+            let end = from + length as usize;
+            around.memory.write(address, &bytes[from..end]);
+            from = end;
+        }
+        td.done += bytes.len() as u64;
+        self.next_sequence(slot, index);
+    }
+
+    fn send(&mut self, around: &mut Surroundings<'_>, slot: u8, index: u8, td: &mut Td) -> Went {
+        let Some(endpoint) = self.endpoint(slot, index) else {
+            return Went::Failed;
+        };
+        let (sequence, ping) = (endpoint.sequence, endpoint.ping);
+        let length = (td.length - td.done).min(endpoint.max_packet() as u64);
+        if ping {
+            return self.ask(around, slot, index);
+        }
+        let mut data = vec![0; length as usize];
+        let mut from = 0;
+        for (address, piece) in td.pieces(td.done, length) {
+            let end = from + piece as usize;
+            around.memory.read(address, &mut data[from..end]);
+            from = end;
+        }
+        let packet = Packet::Out {
+            data: &data,
+            sequence,
+            stream: 0,
+        };
+        let reply = self.exchange(around, slot, index / 2, packet);
+        let is_high = self.slots[usize::from(slot)].link() == Link::High;
+        if let Some(endpoint) = self.endpoint(slot, index) {
+            endpoint.ping = is_high && matches!(reply, Reply::Nak | Reply::Nyet);
+        }
+        match reply {
+            Reply::Ack | Reply::Nyet => {
+                td.done += length;
+                self.next_sequence(slot, index);
+                Went::Well
+            }
+            Reply::Nak => Went::PutOff,
+            Reply::Stall => Went::Halts(code::STALL),
+            Reply::Data { .. } | Reply::Silent | Reply::Corrupt => Went::Failed,
+        }
+    }
+
+    /// High speed: asks whether the device has room (USB 2.0 §8.5.1). Nothing is moved.
+    fn ask(&mut self, around: &mut Surroundings<'_>, slot: u8, index: u8) -> Went {
+        match self.exchange(around, slot, index / 2, Packet::Ping) {
+            Reply::Ack => {
+                if let Some(endpoint) = self.endpoint(slot, index) {
+                    endpoint.ping = false;
+                }
+                Went::PutOff
+            }
+            Reply::Nak | Reply::Nyet => Went::PutOff,
+            Reply::Stall => Went::Halts(code::STALL),
+            Reply::Data { .. } | Reply::Silent | Reply::Corrupt => Went::Failed,
+        }
+    }
+
+    fn next_sequence(&mut self, slot: u8, index: u8) {
+        let numbers = if self.slots[usize::from(slot)].link().is_super() {
+            32
+        } else {
+            2
+        };
+        if let Some(endpoint) = self.endpoint(slot, index) {
+            endpoint.sequence = (endpoint.sequence + 1) % numbers;
+        }
+    }
+
+    fn after_transaction(
+        &mut self,
+        around: &mut Surroundings<'_>,
+        slot: u8,
+        index: u8,
+        went: Went,
+        expected: u64,
+    ) {
+        let owner = &self.slots[usize::from(slot)];
+        let (port, link) = (owner.root_port(), owner.link());
+        let Some(endpoint) = self.endpoint(slot, index) else {
+            return;
+        };
+        let bytes = (endpoint.max_packet() as u64).min(expected) as usize;
+        if !matches!(went, Went::Failed) {
+            endpoint.errors = 0;
+        }
+        match went {
+            Went::Well => self.went_well(around, slot, index, bytes),
+            Went::Short => self.end_short(around, slot, index),
+            Went::Halts(code) => self.end_badly(around, slot, index, code),
+            Went::Failed => self.count_error(around, slot, index),
+            Went::PutOff => {
+                self.ports[port].give_back(around.now, link, bytes);
+                self.wait_for_device(around, slot, index);
+            }
+        }
+        self.wake_waiting(around, slot, index);
+    }
+
+    fn went_well(&mut self, around: &mut Surroundings<'_>, slot: u8, index: u8, bytes: usize) {
+        let link = self.slots[usize::from(slot)].link();
+        self.report_finished_trbs(around, slot, index);
+        let Some(endpoint) = self.endpoint(slot, index) else {
+            return;
+        };
+        let ended = endpoint.td.as_ref().is_none_or(|td| td.done == td.length);
+        let pause = timing::turnaround(link, bytes, endpoint.context.max_burst());
+        if ended {
+            self.end_td(around, slot, index);
+        } else {
+            self.schedule(slot, index, around.now + pause);
+        }
+    }
+
+    /// TRBs inside a TD that ask for an event when they are done.
+    fn report_finished_trbs(&mut self, around: &mut Surroundings<'_>, slot: u8, index: u8) {
+        let Some(td) = self
+            .endpoint(slot, index)
+            .and_then(|endpoint| endpoint.td.as_mut())
+        else {
+            return;
+        };
+        let (now_at, _) = td.place(td.done);
+        let reached = now_at.max(td.reported);
+        let finished = td.trbs[td.reported..reached].to_vec();
+        td.reported = reached;
+        for trb in finished.iter().filter(|trb| trb.interrupts()) {
+            self.post_transfer_event(around, (slot, index), trb, (code::SUCCESS, 0));
+        }
+    }
+
+    /// The TD has moved all its bytes.
+    fn end_td(&mut self, around: &mut Surroundings<'_>, slot: u8, index: u8) {
+        let Some(td) = self.finish(slot, index) else {
+            return;
+        };
+        if let Some(last) = td.trbs.last().filter(|trb| trb.interrupts()) {
+            self.post_transfer_event(around, (slot, index), last, (code::SUCCESS, 0));
+        }
+        self.plan_next_td(around, slot, index);
+    }
+
+    /// §4.10.1.1: the device sent less than it could.
+    fn end_short(&mut self, around: &mut Surroundings<'_>, slot: u8, index: u8) {
+        self.report_finished_trbs(around, slot, index);
+        let Some(td) = self.finish(slot, index) else {
+            return;
+        };
+        let (mut at, mut offset) = td.place(td.done);
+        if offset == 0 && at > 0 && td.done != 0 {
+            // The packet filled the TRB before to its last byte: it is the short one.
+            at -= 1;
+            offset = u64::from(td.length_of(&td.trbs[at]));
+        }
+        let trb = td.trbs[at];
+        let left = td.length_of(&trb) - offset as u32;
+        let reported = trb.interrupts_on_short() || trb.interrupts();
+        if reported {
+            self.post_transfer_event(around, (slot, index), &trb, (code::SHORT, left));
+        }
+        if let Some(last) = td.trbs.last().filter(|last| last.interrupts())
+            && at + 1 != td.trbs.len()
+        {
+            let length = td.length_of(last);
+            let second = match self.traits.after_short {
+                AfterShort::ShortAgain => Some((code::SHORT, length)),
+                AfterShort::Success => Some((code::SUCCESS, length)),
+                AfterShort::Nothing if reported => None,
+                AfterShort::Nothing => Some((code::SHORT, length)),
+            };
+            if let Some(second) = second {
+                self.post_transfer_event(around, (slot, index), last, second);
+            }
+        }
+        self.plan_next_td(around, slot, index);
+    }
+
+    /// Takes the TD off the ring.
+    fn finish(&mut self, slot: u8, index: u8) -> Option<Td> {
+        let endpoint = self.endpoint(slot, index)?;
+        let td = endpoint.td.take()?;
+        endpoint.ring.advance(td.trbs.len());
+        endpoint.stage = td.next_stage;
+        Some(td)
+    }
+
+    fn plan_next_td(&mut self, around: &Surroundings<'_>, slot: u8, index: u8) {
+        self.plan(slot, index, around.now + 1);
+    }
+
+    fn count_error(&mut self, around: &mut Surroundings<'_>, slot: u8, index: u8) {
+        let Some(endpoint) = self.endpoint(slot, index) else {
+            return;
+        };
+        endpoint.errors += 1;
+        if endpoint.errors >= endpoint.context.errors_allowed() {
+            endpoint.errors = 0;
+            self.end_badly(around, slot, index, code::TRANSACTION);
+        } else {
+            self.schedule(slot, index, around.now + timing::RETRY);
+        }
+    }
+
+    /// §4.10.2: the TD ends with an error, the endpoint halts and keeps the TD on its ring.
+    fn end_badly(&mut self, around: &mut Surroundings<'_>, slot: u8, index: u8, error: u8) {
+        let Some(endpoint) = self.endpoint(slot, index) else {
+            return;
+        };
+        let Some(td) = endpoint.td.take() else {
+            return;
+        };
+        endpoint.ring.forget();
+        let position = endpoint.ring.position();
+        let state = if error == code::TRB {
+            state::ERROR
+        } else {
+            state::HALTED
+        };
+        self.unschedule(slot, index);
+        self.show_dequeue(slot, index, position.address, position.cycle);
+        self.set_endpoint_state(around, slot, index, state);
+        let (at, offset) = td.place(td.done);
+        let left = td.length_of(&td.trbs[at]) - offset as u32;
+        self.post_transfer_event(around, (slot, index), &td.trbs[at], (error, left));
+    }
+
+    /// NAK or NRDY: the device says when to come back, or some other transaction will tell.
+    fn wait_for_device(&mut self, around: &mut Surroundings<'_>, slot: u8, index: u8) {
+        let hint = self.device_ready_at(slot, index);
+        let soonest = around.now + timing::RETRY;
+        if let Some(endpoint) = self.endpoint(slot, index) {
+            endpoint.waiting = hint.is_none();
+        }
+        let from = hint.unwrap_or(around.now + timing::PATIENCE).max(soonest);
+        self.plan(slot, index, from);
+    }
+
+    fn device_ready_at(&mut self, slot: u8, index: u8) -> Option<u64> {
+        let endpoint = self.endpoint(slot, index)?;
+        let input = match endpoint.td.as_ref()?.work {
+            Work::Data { input } | Work::Status { input } => input,
+            Work::Setup(_) | Work::Nothing => false,
+        };
+        let direction = if input { 0x80 } else { 0 };
+        let address = (index / 2) | direction;
+        let port = self.slots[usize::from(slot)].root_port();
+        self.ports[port].ready_at(address)
+    }
+
+    /// Something happened on the device: other endpoints that wait for it are asked again.
+    fn wake_waiting(&mut self, around: &mut Surroundings<'_>, slot: u8, except: u8) {
+        for index in (1..32).filter(|&index| index != except) {
+            if !self
+                .endpoint(slot, index)
+                .is_some_and(|endpoint| endpoint.waiting)
+            {
+                continue;
+            }
+            let Some(at) = self.device_ready_at(slot, index) else {
+                continue;
+            };
+            self.unschedule(slot, index);
+            self.plan(slot, index, at.max(around.now + timing::RETRY));
+        }
+    }
+}

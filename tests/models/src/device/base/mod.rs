@@ -1,0 +1,413 @@
+//! The base device: everything that all USB devices do alike.
+//!
+//! Address, configuration, endpoint 0, halts, toggles and recovery times are here; what lies behind
+//! is a [`Function`]. The device answers only at its address, only when powered and reset, and checks
+//! every packet of the host (USB 2.0 chapters 8 and 9, USB 3.2 chapters 8 and 9). It does not know
+//! any class.
+
+mod control;
+mod endpoints;
+mod function;
+mod requests;
+mod standard;
+mod table;
+mod timing;
+
+pub use endpoints::{EndpointState, Endpoints};
+pub use function::{Answer, Function, Given, Reset, Taken, Wire};
+pub use table::{ControlTable, Request};
+pub use timing::{Early, Recovery};
+
+#[cfg(test)]
+mod tests;
+
+use super::descriptor::Descriptors;
+use super::setup::Setup;
+use super::{Link, Nanoseconds, Packet, Reply, UsbDevice, Violation, Violations};
+use control::{ControlWire, Stage, sequence_section};
+use timing::Since;
+
+/// What a host did to a device besides bulk data, for assertions.
+#[derive(Clone, Debug, Default)]
+pub struct BusTrace {
+    /// Every control request and when its SETUP came, oldest first.
+    pub requests: Vec<(Nanoseconds, Setup)>,
+    /// The ends of bus resets.
+    pub resets: Vec<Nanoseconds>,
+    /// The moments at which power came.
+    pub power_ons: Vec<Nanoseconds>,
+    /// Transactions at the device's address, answered or not.
+    pub transactions: u64,
+    /// Every STALL of an endpoint other than 0: when, and which. A host that goes on before the halt
+    /// is cleared collects more than one.
+    pub stalls: Vec<(Nanoseconds, u8)>,
+}
+
+/// A device with its function.
+pub struct Device<F> {
+    /// The class behind endpoint 0.
+    pub function: F,
+    /// What the device answers to chosen control requests in place of the usual.
+    pub controls: ControlTable,
+    /// How long the device is deaf after resets.
+    pub recovery: Recovery,
+    /// What the host did.
+    pub trace: BusTrace,
+    /// The links that the device shows, each from a time after power-on. The first one is at 0.
+    pub appearances: Vec<(Nanoseconds, Option<Link>)>,
+    /// The plug is pulled when this many more transactions have come.
+    pub pulled_after: Option<u64>,
+    /// What the host did wrong.
+    pub violations: Violations,
+    describe: Box<dyn Fn(Link) -> Descriptors + Send>,
+    descriptors: Descriptors,
+    state: State,
+}
+
+/// What power-off and reset forget.
+#[derive(Default)]
+struct State {
+    powered: bool,
+    /// The speed of the link, once a bus reset has settled it.
+    link: Option<Link>,
+    address: u8,
+    new_address: Option<u8>,
+    since: Since,
+    stage: Stage,
+    configuration: u8,
+    alternates: Vec<(u8, u8)>,
+    endpoints: Endpoints,
+}
+
+impl<F: Function> Device<F> {
+    /// A device of speed `link` with `function`, whose descriptors `describe` gives for each speed.
+    pub fn new(
+        link: Link,
+        function: F,
+        violations: Violations,
+        describe: impl Fn(Link) -> Descriptors + Send + 'static,
+    ) -> Self {
+        Self {
+            function,
+            controls: ControlTable::default(),
+            recovery: Recovery::default(),
+            trace: BusTrace::default(),
+            appearances: vec![(0, Some(link))],
+            pulled_after: None,
+            violations,
+            describe: Box::new(describe),
+            descriptors: Descriptors::default(),
+            state: State::default(),
+        }
+    }
+
+    /// The address that the device answers at.
+    #[must_use]
+    pub const fn address(&self) -> u8 {
+        self.state.address
+    }
+
+    /// The label of the chosen configuration, 0 for none.
+    #[must_use]
+    pub const fn configuration(&self) -> u8 {
+        self.state.configuration
+    }
+
+    /// Calls `work` on the function with its view of the wire.
+    fn with_wire<R>(
+        &mut self,
+        now: Nanoseconds,
+        work: impl FnOnce(&mut F, &mut Wire<'_>) -> R,
+    ) -> R {
+        let mut wire = Wire {
+            now,
+            link: self.state.link.unwrap_or(Link::Full),
+            endpoints: &mut self.state.endpoints,
+            violations: &self.violations,
+        };
+        work(&mut self.function, &mut wire)
+    }
+
+    /// Whether the device can be heard at all at this moment.
+    fn hears(&mut self, now: Nanoseconds, address: u8) -> Option<Link> {
+        let link = self.state.link.filter(|_| self.link(now).is_some())?;
+        let returned = self
+            .function
+            .absence()
+            .is_some_and(|away| self.state.since.reset < away.end);
+        let away = returned
+            && self
+                .function
+                .absence()
+                .is_some_and(|away| away.start <= now);
+        let heard = !away && !self.function.is_dead() && address == self.state.address;
+        heard.then_some(link)
+    }
+
+    fn endpoint_zero(&mut self, now: Nanoseconds, link: Link, packet: Packet<'_>) -> Reply {
+        let Packet::Setup(bytes) = packet else {
+            let wire = ControlWire {
+                now,
+                link,
+                maximum: self.descriptors.control_packet_bytes(link),
+                violations: &self.violations,
+            };
+            let step = self.state.stage.packet(&wire, packet);
+            self.happened(now, link, step.happened);
+            return step.reply;
+        };
+        self.setup(now, link, Setup::parse(bytes))
+    }
+
+    fn bulk(&mut self, now: Nanoseconds, link: Link, address: u8, packet: Packet<'_>) -> Reply {
+        self.with_wire(now, |function, wire| function.advance(wire));
+        let Some(endpoint) = self.state.endpoints.find(address).cloned() else {
+            let text = format!("a packet for endpoint {address:#04x}, which does not exist now");
+            self.violations.record(now, "USB 2.0 §9.2.3", text);
+            return Reply::Silent;
+        };
+        if endpoint.halted {
+            return Reply::Stall;
+        }
+        match packet {
+            Packet::Out {
+                data,
+                sequence,
+                stream,
+            } => self.bulk_out(now, link, &endpoint, (data, sequence, stream)),
+            Packet::In {
+                sequence,
+                maximum,
+                stream,
+            } => self.bulk_in(now, link, &endpoint, (sequence, maximum, stream)),
+            Packet::Ping => {
+                let taken = self.with_wire(now, |function, wire| function.has_room(wire, address));
+                self.reply_to_out(taken, address)
+            }
+            Packet::Setup(_) | Packet::Status => {
+                self.violations
+                    .record(now, "USB 2.0 §8.5.3", "SETUP or STATUS at a data endpoint");
+                Reply::Silent
+            }
+        }
+    }
+
+    fn bulk_out(
+        &mut self,
+        now: Nanoseconds,
+        link: Link,
+        endpoint: &EndpointState,
+        (data, sequence, stream): (&[u8], u8, u16),
+    ) -> Reply {
+        let address = endpoint.address;
+        if data.len() > endpoint.maximum {
+            let text = format!(
+                "{} bytes in a packet of endpoint {address:#04x}",
+                data.len()
+            );
+            self.violations.record(now, "USB 2.0 §8.4.4", text);
+            return Reply::Silent;
+        }
+        if sequence != endpoint.sequence {
+            self.wrong_sequence(now, link, endpoint, sequence);
+            // USB 2.0 §8.6.3: taken for a repeat, acknowledged and dropped. SuperSpeed drops it.
+            return if link.is_super() {
+                Reply::Silent
+            } else {
+                Reply::Ack
+            };
+        }
+        let taken = self.with_wire(now, |function, wire| {
+            function.take(wire, address, stream, data)
+        });
+        if taken == Taken::Yes
+            && let Some(endpoint) = self.state.endpoints.find_mut(address)
+        {
+            endpoint.advance(link);
+        }
+        self.reply_to_out(taken, address)
+    }
+
+    fn reply_to_out(&mut self, taken: Taken, address: u8) -> Reply {
+        match taken {
+            Taken::Yes => Reply::Ack,
+            Taken::Busy => Reply::Nak,
+            Taken::Silent => Reply::Silent,
+            Taken::Halt => {
+                self.state.endpoints.halt(address);
+                Reply::Stall
+            }
+        }
+    }
+
+    fn bulk_in(
+        &mut self,
+        now: Nanoseconds,
+        link: Link,
+        endpoint: &EndpointState,
+        (expected, maximum, stream): (u8, usize, u16),
+    ) -> Reply {
+        let address = endpoint.address;
+        if maximum != endpoint.maximum {
+            let text = format!(
+                "the host thinks that packets of endpoint {address:#04x} have {maximum} bytes \
+                 and not {}",
+                endpoint.maximum
+            );
+            self.violations.record(now, "USB 2.0 §5.8.3", text);
+        }
+        let given = self.with_wire(now, |function, wire| {
+            function.give(wire, address, stream, endpoint.maximum)
+        });
+        match given {
+            Given::Packet { bytes, last } => {
+                if expected != endpoint.sequence {
+                    self.wrong_sequence(now, link, endpoint, expected);
+                }
+                if let Some(endpoint) = self.state.endpoints.find_mut(address) {
+                    endpoint.advance(link);
+                }
+                Reply::Data {
+                    bytes,
+                    sequence: endpoint.sequence,
+                    end_of_burst: last,
+                }
+            }
+            Given::Busy => Reply::Nak,
+            Given::Silent => Reply::Silent,
+            Given::Halt => {
+                self.state.endpoints.halt(address);
+                Reply::Stall
+            }
+        }
+    }
+
+    fn wrong_sequence(&self, now: Nanoseconds, link: Link, endpoint: &EndpointState, host: u8) {
+        let text = format!(
+            "sequence {host} on endpoint {:#04x} where the device is at {}",
+            endpoint.address, endpoint.sequence
+        );
+        self.violations.record(now, sequence_section(link), text);
+    }
+}
+
+impl<F: Function> UsbDevice for Device<F> {
+    fn link(&self, now: Nanoseconds) -> Option<Link> {
+        if !self.state.powered || self.pulled_after == Some(0) {
+            return None;
+        }
+        if self
+            .function
+            .absence()
+            .is_some_and(|away| away.contains(&now))
+        {
+            return None;
+        }
+        let age = now.saturating_sub(self.state.since.power);
+        self.appearances
+            .iter()
+            .rev()
+            .find(|(from, _)| *from <= age)
+            .and_then(|(_, link)| *link)
+    }
+
+    fn link_changes_at(&self, now: Nanoseconds) -> Option<Nanoseconds> {
+        if !self.state.powered {
+            return None;
+        }
+        let away = self
+            .function
+            .absence()
+            .map_or([None, None], |a| [Some(a.start), Some(a.end)]);
+        let appearances = self
+            .appearances
+            .iter()
+            .map(|(from, _)| self.state.since.power + from);
+        appearances
+            .chain(away.into_iter().flatten())
+            .filter(|time| *time > now && *time != Nanoseconds::MAX)
+            .min()
+    }
+
+    fn power_on(&mut self, now: Nanoseconds) {
+        self.state = State {
+            powered: true,
+            ..State::default()
+        };
+        self.state.since.power = now;
+        self.trace.power_ons.push(now);
+        self.function.reset(now, Reset::PowerOn);
+    }
+
+    fn power_off(&mut self, now: Nanoseconds) {
+        self.state = State::default();
+        self.function.reset(now, Reset::PowerOff);
+    }
+
+    fn bus_reset(&mut self, now: Nanoseconds, link: Link) {
+        let power = self.state.since.power;
+        self.state = State {
+            powered: true,
+            link: Some(link),
+            ..State::default()
+        };
+        self.state.since = Since {
+            power,
+            reset: now,
+            address: None,
+        };
+        self.descriptors = (self.describe)(link);
+        self.trace.resets.push(now);
+        self.function.reset(now, Reset::Bus);
+    }
+
+    fn transact(
+        &mut self,
+        now: Nanoseconds,
+        address: u8,
+        endpoint: u8,
+        packet: Packet<'_>,
+    ) -> Reply {
+        let Some(link) = self.hears(now, address) else {
+            return Reply::Silent;
+        };
+        self.trace.transactions += 1;
+        if let Some(left) = &mut self.pulled_after {
+            *left -= 1;
+            if *left == 0 {
+                return Reply::Silent;
+            }
+        }
+        match self
+            .recovery
+            .deaf(now, self.state.since, link, &self.violations)
+        {
+            Some(Early::Silent) => return Reply::Silent,
+            Some(Early::Stall) => {
+                let setup = matches!(packet, Packet::Setup(_));
+                return if setup { Reply::Ack } else { Reply::Stall };
+            }
+            None => {}
+        }
+        if endpoint & 0x0f == 0 {
+            return self.endpoint_zero(now, link, packet);
+        }
+        let reply = self.bulk(now, link, endpoint, packet);
+        if reply == Reply::Stall {
+            self.trace.stalls.push((now, endpoint));
+        }
+        reply
+    }
+
+    fn ready_at(&self, endpoint: u8, stream: u16) -> Option<Nanoseconds> {
+        if endpoint & 0x0f == 0 {
+            self.state.stage.ready_at()
+        } else {
+            self.function.ready_at(endpoint, stream)
+        }
+    }
+
+    fn violations(&self) -> Vec<Violation> {
+        self.violations.all()
+    }
+}
