@@ -122,3 +122,12 @@ pub mod time;
 
 pub use platform::Platform;
 pub use stack::Host;
+
+/// The README's quick start and the embedding guide, compiled and run.
+#[cfg(all(doctest, feature = "xhci"))]
+mod guides {
+    #[doc = include_str!("../README.md")]
+    struct ReadMe;
+    #[doc = include_str!("../docs/porting.md")]
+    struct Porting;
+}
