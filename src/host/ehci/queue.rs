@@ -10,10 +10,10 @@
 
 use super::queue_head;
 use super::transfer_descriptor::{
-    ALTERNATE, Cursor, Cut, LINK_END, NEXT, PAGES, PAGES_HIGH, PLANNED, SETUP, STATUS, STRIDE,
-    TOKEN, Token, surely_taken,
+    ALTERNATE, Cursor, LINK_END, NEXT, PAGE_COUNT, PAGES, PAGES_HIGH, PLANNED, SETUP, STATUS,
+    STRIDE, TOKEN, Token, cut, surely_taken,
 };
-use crate::dma::{self, Allocation};
+use crate::dma::{self, Allocation, Block, BusAddress};
 use crate::host::{EndpointConfig, EndpointKind, HostError, Report, Transfer};
 use crate::usb::setup::{Direction, SetupPacket};
 
@@ -116,7 +116,6 @@ impl Queue {
         self.base + u32::from(position) * STRIDE as u32
     }
 
-    #[inline]
     fn write(&self, position: u16, field: usize, value: u32) {
         self.memory.write32(Self::offset(position) + field, value);
     }
@@ -124,6 +123,13 @@ impl Queue {
     #[inline]
     fn offset(position: u16) -> usize {
         queue_head::LENGTH + usize::from(position) * STRIDE
+    }
+
+    #[inline]
+    fn write_token(&self, position: u16, token: u32) {
+        if let Some(block) = self.memory.block::<STRIDE>(Self::offset(position)) {
+            block.write32::<STATUS>(token);
+        }
     }
 
     /// The token of the qTD at `position`.
@@ -151,7 +157,7 @@ impl Queue {
     #[inline]
     pub(super) fn activate(&self, prepared: Prepared) {
         dma::release();
-        self.write(prepared.span.first, STATUS, prepared.token);
+        self.write_token(prepared.span.first, prepared.token);
     }
 
     /// Takes back the qTDs of the oldest transfer, all of them inactive.
@@ -163,7 +169,7 @@ impl Queue {
     /// Makes qTDs that the controller has passed over inactive.
     pub(super) fn wipe(&self, span: Span) {
         for index in 0..span.count {
-            self.write(self.after(span.first, index), STATUS, 0);
+            self.write_token(self.after(span.first, index), 0);
         }
     }
 
@@ -188,40 +194,23 @@ impl Queue {
         transfer: &Transfer<'_>,
         max_packet: u32,
     ) -> Result<Prepared, HostError> {
-        let mut writer = Writer::new(self);
+        let mut writer = Writer::new(self, transfer.report);
         let written = match transfer.setup {
             Some(setup) => writer.control(&setup, transfer, max_packet),
-            None => writer.data(transfer, max_packet, None).map(|()| 0),
+            None => writer.data(transfer, max_packet, DataToggle::Overlay),
         };
-        let (count, last, first_token) = (writer.count, writer.last, writer.first_token);
+        let (count, token) = (writer.count, writer.first_token);
         let span = Span {
             first: self.tail,
             count,
         };
-        let stages = match written {
-            Ok(stages) => stages,
-            Err(error) => {
-                self.wipe(span);
-                return Err(self.explain(error));
-            }
-        };
-        if transfer.direction == Direction::In {
-            let behind = self.after(self.tail, count - stages);
-            self.lead_short_packets(self.after(self.tail, stages), behind);
+        if let Err(error) = written {
+            self.wipe(span);
+            return Err(self.explain(error));
         }
-        let interrupt = match transfer.report {
-            Report::Always => TOKEN::IOC::SET.value,
-            Report::WithoutInterrupt | Report::Unexpected => 0,
-        };
-        let token = if count == 1 {
-            first_token | interrupt
-        } else {
-            self.write(self.after(self.tail, count - 1), STATUS, last | interrupt);
-            first_token
-        };
         self.tail = self.after(self.tail, count);
         self.free -= count;
-        self.write(self.tail, STATUS, 0);
+        self.write_token(self.tail, 0);
         Ok(Prepared { span, token })
     }
 
@@ -232,123 +221,163 @@ impl Queue {
             other => other,
         }
     }
+}
 
-    /// Leads the controller from any data qTD of an IN transfer that ends short to what comes behind
-    /// the data: the status stage, or the next transfer (`EHCI 1.0 §4.10.2`).
-    fn lead_short_packets(&self, first: u16, behind: u16) {
-        let address = self.address(behind);
-        let mut position = first;
-        while position != behind {
-            self.write(position, ALTERNATE, address);
-            position = self.after(position, 1);
-        }
-    }
+/// Where the toggle of a data packet comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum DataToggle {
+    /// From the queue head's overlay.
+    Overlay,
+    /// From each qTD (control); the first packet is DATA1.
+    Descriptor,
 }
 
 /// Writes the qTDs of one transfer from a queue's `tail` on.
 struct Writer<'q> {
     queue: &'q Queue,
+    /// Where the next qTD goes.
     position: u16,
+    /// How many were written.
     count: u16,
     first_token: u32,
-    last: u32,
+    /// IOC, if the transfer's last qTD is to have it.
+    interrupt: u32,
 }
 
 impl<'q> Writer<'q> {
-    fn new(queue: &'q Queue) -> Self {
+    fn new(queue: &'q Queue, report: Report) -> Self {
+        let interrupt = match report {
+            Report::Always => TOKEN::IOC::SET.value,
+            Report::WithoutInterrupt | Report::Unexpected => 0,
+        };
         Self {
             queue,
             position: queue.tail,
             count: 0,
             first_token: 0,
-            last: 0,
+            interrupt,
         }
     }
 
-    /// Setup, data and status stages. Returns how many qTDs there are at each end of the data.
+    /// Setup, data and status stages.
+    #[cold]
     fn control(
         &mut self,
         setup: &SetupPacket,
         transfer: &Transfer<'_>,
         max_packet: u32,
-    ) -> Result<u16, HostError> {
-        let bytes = setup.to_bytes();
-        let memory = &self.queue.memory;
-        let offset = Queue::offset(self.position) + SETUP;
-        let [low, high] = [
-            [bytes[0], bytes[1], bytes[2], bytes[3]],
-            [bytes[4], bytes[5], bytes[6], bytes[7]],
-        ]
-        .map(u32::from_le_bytes);
-        memory.write_words(offset, &[low, high]);
-        let cut = Cut::single(memory.bus().offset(offset as u64), 8);
-        self.put(TOKEN::PID::Setup.value, &cut)?;
-        let status = if transfer.length() == 0 {
-            Direction::In
-        } else {
-            self.data(transfer, max_packet, Some(1))?;
-            transfer.direction.reversed()
-        };
-        let toggle = TOKEN::TOGGLE::SET.value;
-        self.put(pid(status) | toggle, &Cut::EMPTY)?;
-        Ok(1)
+    ) -> Result<(), HostError> {
+        let interrupt = core::mem::take(&mut self.interrupt);
+        let block = self.place()?;
+        let [a, b, c, d, e, f, g, h] = setup.to_bytes();
+        block.write_element::<SETUP, 2>(0, u32::from_le_bytes([a, b, c, d]));
+        block.write_element::<SETUP, 2>(1, u32::from_le_bytes([e, f, g, h]));
+        let data = u64::from(self.queue.address(self.position)) + SETUP as u64;
+        self.write_page(block, 0, BusAddress::new(data));
+        self.put(block, TOKEN::PID::Setup.value, 8, LINK_END);
+        let mut status = Direction::In;
+        if transfer.length() != 0 {
+            self.data(transfer, max_packet, DataToggle::Descriptor)?;
+            status = transfer.direction.reversed();
+        }
+        let block = self.place()?;
+        let token = pid(status) | TOKEN::TOGGLE::SET.value | interrupt;
+        self.put(block, token, 0, LINK_END);
+        Ok(())
     }
 
-    /// The data. `toggle` is that of the first packet where each qTD carries it (control), `None`
-    /// where the overlay does.
+    /// The data.
+    ///
+    /// A short packet leads the controller from any qTD of an IN transfer to what comes behind the
+    /// data: the status stage, or the next transfer (`EHCI 1.0 §4.10.2`).
+    #[inline]
     fn data(
         &mut self,
         transfer: &Transfer<'_>,
         max_packet: u32,
-        mut toggle: Option<u32>,
+        toggle: DataToggle,
     ) -> Result<(), HostError> {
-        let segments = transfer.segments;
+        let (first, packet) = (self.position, pid(transfer.direction));
         let mut cursor = Cursor::START;
+        let mut bit = match toggle {
+            DataToggle::Overlay => 0,
+            DataToggle::Descriptor => TOKEN::TOGGLE::SET.value,
+        };
         loop {
-            let cut = Cut::from(segments, cursor, max_packet).ok_or(HostError::Unsupported)?;
-            let bit = TOKEN::TOGGLE.val(toggle.unwrap_or(0)).value;
-            self.put(pid(transfer.direction) | bit, &cut)?;
-            cursor = cut.next;
-            if cursor.at_end(segments) {
+            let block = self.place()?;
+            let reach = cut(transfer.segments, cursor, max_packet, |index, page| {
+                self.write_page(block, index, page);
+            })
+            .ok_or(HostError::Unsupported)?;
+            let behind = match transfer.direction {
+                Direction::In => self.queue.address(self.queue.after(self.position, 1)),
+                Direction::Out => LINK_END,
+            };
+            if reach.last {
+                self.put(block, packet | bit | self.interrupt, reach.bytes, behind);
+                self.lead_short_packets(first, behind);
                 return Ok(());
             }
-            // All packets of a qTD that is not the last are full.
-            toggle = toggle.map(|bit| bit ^ ((cut.bytes / max_packet) & 1));
+            self.put(block, packet | bit, reach.bytes, behind);
+            cursor = reach.next;
+            if toggle == DataToggle::Descriptor {
+                // All packets of a qTD that is not the last are full.
+                bit ^= ((reach.bytes / max_packet) & 1) << 31;
+            }
         }
     }
 
-    /// Writes one qTD. It is active at once, unless it is the first, which nothing but it leads to
-    /// the others.
-    fn put(&mut self, token: u32, cut: &Cut) -> Result<(), HostError> {
+    /// Corrects the alternate pointers of all qTDs from `first` on but the last, which has it.
+    #[inline]
+    fn lead_short_packets(&self, first: u16, behind: u32) {
+        if behind == LINK_END {
+            return;
+        }
+        let mut position = first;
+        loop {
+            let next = self.queue.after(position, 1);
+            if next == self.position {
+                return;
+            }
+            self.queue.write(position, ALTERNATE, behind);
+            position = next;
+        }
+    }
+
+    /// Where the next qTD goes, if there is room for one.
+    #[inline(always)]
+    fn place(&self) -> Result<Block<'q, STRIDE>, HostError> {
         if self.count == self.queue.free {
             return Err(HostError::QueueFull);
         }
-        let Queue { memory, wide, .. } = self.queue;
         let offset = Queue::offset(self.position);
-        memory.write32(offset + ALTERNATE, LINK_END);
-        for (index, page) in cut.pages.iter().take(cut.used).enumerate() {
-            memory.write32(offset + PAGES + 4 * index, page.low());
-            if *wide {
-                memory.write32(offset + PAGES_HIGH + 4 * index, page.high());
-            }
+        self.queue.memory.block(offset).ok_or(HostError::QueueFull)
+    }
+
+    #[inline(always)]
+    fn write_page(&self, block: Block<'_, STRIDE>, index: usize, page: BusAddress) {
+        block.write_element::<PAGES, PAGE_COUNT>(index, page.low());
+        if self.queue.wide {
+            block.write_element::<PAGES_HIGH, PAGE_COUNT>(index, page.high());
         }
-        memory.write32(offset + PLANNED, cut.bytes);
-        let token = token | ready(cut.bytes);
+    }
+
+    /// Completes a qTD. It is active at once, unless it is the first, which nothing but it leads to
+    /// the others.
+    #[inline(always)]
+    fn put(&mut self, block: Block<'_, STRIDE>, token: u32, bytes: u32, alternate: u32) {
+        block.write32::<ALTERNATE>(alternate);
+        block.write32::<PLANNED>(bytes);
+        let ready = TOKEN::ACTIVE::SET + TOKEN::CERR.val(3) + TOKEN::BYTES.val(bytes);
+        let token = token | ready.value;
         if self.count == 0 {
             self.first_token = token;
         } else {
-            memory.write32(offset + STATUS, token);
+            block.write32::<STATUS>(token);
         }
-        self.last = token;
         self.count += 1;
         self.position = self.queue.after(self.position, 1);
-        Ok(())
     }
-}
-
-/// What every active token has.
-fn ready(bytes: u32) -> u32 {
-    (TOKEN::ACTIVE::SET + TOKEN::CERR.val(3) + TOKEN::BYTES.val(bytes)).value
 }
 
 fn pid(direction: Direction) -> u32 {
