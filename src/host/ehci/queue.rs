@@ -10,12 +10,10 @@
 
 use super::queue_head;
 use super::transfer_descriptor::{
-    ALTERNATE, Cursor, LINK_END, NEXT, PAGE_COUNT, PAGES, PAGES_HIGH, PLANNED, SETUP, STATUS,
-    STRIDE, TOKEN, Token, cut, surely_taken,
+    ALTERNATE, LINK_END, NEXT, PLANNED, STATUS, STRIDE, Token, surely_taken,
 };
-use crate::dma::{self, Allocation, Block, BusAddress};
-use crate::host::{EndpointConfig, EndpointKind, HostError, Report, Transfer};
-use crate::usb::setup::{Direction, SetupPacket};
+use crate::dma::{self, Allocation};
+use crate::host::{EndpointConfig, EndpointKind};
 
 /// Consecutive qTDs of a [`Queue`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,17 +36,17 @@ pub(super) struct Prepared {
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Queue {
-    memory: Allocation,
+    pub(super) memory: Allocation,
     /// Bus address of the first qTD.
     base: u32,
     /// Number of qTDs.
-    size: u16,
+    pub(super) size: u16,
     /// Where the next transfer begins.
-    tail: u16,
+    pub(super) tail: u16,
     /// How many qTDs transfers may still take.
-    free: u16,
+    pub(super) free: u16,
     /// qTDs have extended page pointers.
-    wide: bool,
+    pub(super) wide: bool,
 }
 
 /// How many qTDs an endpoint needs: for its transfers, and one to stop at. `None` if that is more
@@ -112,21 +110,26 @@ impl Queue {
         }
     }
 
-    fn address(&self, position: u16) -> u32 {
+    /// The devices' address of the qTD at `position`.
+    #[inline]
+    pub(super) fn address(&self, position: u16) -> u32 {
         self.base + u32::from(position) * STRIDE as u32
     }
 
-    fn write(&self, position: u16, field: usize, value: u32) {
+    /// Writes one field of the qTD at `position`.
+    pub(super) fn write(&self, position: u16, field: usize, value: u32) {
         self.memory.write32(Self::offset(position) + field, value);
     }
 
+    /// Where in the memory the qTD at `position` lies.
     #[inline]
-    fn offset(position: u16) -> usize {
+    pub(super) fn offset(position: u16) -> usize {
         queue_head::LENGTH + usize::from(position) * STRIDE
     }
 
+    /// Writes the token of the qTD at `position`.
     #[inline]
-    fn write_token(&self, position: u16, token: u32) {
+    pub(super) fn write_token(&self, position: u16, token: u32) {
         if let Some(block) = self.memory.block::<STRIDE>(Self::offset(position)) {
             block.write32::<STATUS>(token);
         }
@@ -183,215 +186,9 @@ impl Queue {
         self.free = self.size.saturating_sub(1);
         queue_head::write_overlay(&self.memory, self.address(self.tail), token);
     }
-
-    /// Writes a transfer behind those in flight, all but its first token.
-    ///
-    /// Fails with [`HostError::QueueFull`] if it does not fit now, [`HostError::TooLong`] if it does
-    /// not fit at all, [`HostError::Unsupported`] if its pieces join inside a packet; then nothing
-    /// was changed.
-    pub(super) fn prepare(
-        &mut self,
-        transfer: &Transfer<'_>,
-        max_packet: u32,
-    ) -> Result<Prepared, HostError> {
-        let mut writer = Writer::new(self, transfer.report);
-        let written = match transfer.setup {
-            Some(setup) => writer.control(&setup, transfer, max_packet),
-            None => writer.data(transfer, max_packet, DataToggle::Overlay),
-        };
-        let (count, token) = (writer.count, writer.first_token);
-        let span = Span {
-            first: self.tail,
-            count,
-        };
-        if let Err(error) = written {
-            self.wipe(span);
-            return Err(self.explain(error));
-        }
-        self.tail = self.after(self.tail, count);
-        self.free -= count;
-        self.write_token(self.tail, 0);
-        Ok(Prepared { span, token })
-    }
-
-    /// A transfer that finds an empty queue too small will never fit.
-    fn explain(&self, error: HostError) -> HostError {
-        match error {
-            HostError::QueueFull if self.free + 1 == self.size => HostError::TooLong,
-            other => other,
-        }
-    }
-}
-
-/// Where the toggle of a data packet comes from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum DataToggle {
-    /// From the queue head's overlay.
-    Overlay,
-    /// From each qTD (control); the first packet is DATA1.
-    Descriptor,
-}
-
-/// Writes the qTDs of one transfer from a queue's `tail` on.
-struct Writer<'q> {
-    queue: &'q Queue,
-    /// Where the next qTD goes.
-    position: u16,
-    /// How many were written.
-    count: u16,
-    first_token: u32,
-    /// IOC, if the transfer's last qTD is to have it.
-    interrupt: u32,
-}
-
-impl<'q> Writer<'q> {
-    fn new(queue: &'q Queue, report: Report) -> Self {
-        let interrupt = match report {
-            Report::Always => TOKEN::IOC::SET.value,
-            Report::WithoutInterrupt | Report::Unexpected => 0,
-        };
-        Self {
-            queue,
-            position: queue.tail,
-            count: 0,
-            first_token: 0,
-            interrupt,
-        }
-    }
-
-    /// Setup, data and status stages.
-    #[cold]
-    fn control(
-        &mut self,
-        setup: &SetupPacket,
-        transfer: &Transfer<'_>,
-        max_packet: u32,
-    ) -> Result<(), HostError> {
-        let interrupt = core::mem::take(&mut self.interrupt);
-        let block = self.place()?;
-        let [a, b, c, d, e, f, g, h] = setup.to_bytes();
-        block.write_element::<SETUP, 2>(0, u32::from_le_bytes([a, b, c, d]));
-        block.write_element::<SETUP, 2>(1, u32::from_le_bytes([e, f, g, h]));
-        let data = u64::from(self.queue.address(self.position)) + SETUP as u64;
-        self.write_page(block, 0, BusAddress::new(data));
-        self.put(block, TOKEN::PID::Setup.value, 8, LINK_END);
-        let mut status = Direction::In;
-        if transfer.length() != 0 {
-            self.data(transfer, max_packet, DataToggle::Descriptor)?;
-            status = transfer.direction.reversed();
-        }
-        let block = self.place()?;
-        let token = pid(status) | TOKEN::TOGGLE::SET.value | interrupt;
-        self.put(block, token, 0, LINK_END);
-        Ok(())
-    }
-
-    /// The data.
-    ///
-    /// A short packet leads the controller from any qTD of an IN transfer to what comes behind the
-    /// data: the status stage, or the next transfer (`EHCI 1.0 §4.10.2`).
-    #[inline]
-    fn data(
-        &mut self,
-        transfer: &Transfer<'_>,
-        max_packet: u32,
-        toggle: DataToggle,
-    ) -> Result<(), HostError> {
-        let (first, packet) = (self.position, pid(transfer.direction));
-        let mut cursor = Cursor::START;
-        let mut bit = match toggle {
-            DataToggle::Overlay => 0,
-            DataToggle::Descriptor => TOKEN::TOGGLE::SET.value,
-        };
-        loop {
-            let block = self.place()?;
-            let reach = cut(transfer.segments, cursor, max_packet, |index, page| {
-                self.write_page(block, index, page);
-            })
-            .ok_or(HostError::Unsupported)?;
-            let behind = match transfer.direction {
-                Direction::In => self.queue.address(self.queue.after(self.position, 1)),
-                Direction::Out => LINK_END,
-            };
-            if reach.last {
-                self.put(block, packet | bit | self.interrupt, reach.bytes, behind);
-                self.lead_short_packets(first, behind);
-                return Ok(());
-            }
-            self.put(block, packet | bit, reach.bytes, behind);
-            cursor = reach.next;
-            if toggle == DataToggle::Descriptor {
-                // All packets of a qTD that is not the last are full.
-                bit ^= ((reach.bytes / max_packet) & 1) << 31;
-            }
-        }
-    }
-
-    /// Corrects the alternate pointers of all qTDs from `first` on but the last, which has it.
-    #[inline]
-    fn lead_short_packets(&self, first: u16, behind: u32) {
-        if behind == LINK_END {
-            return;
-        }
-        let mut position = first;
-        loop {
-            let next = self.queue.after(position, 1);
-            if next == self.position {
-                return;
-            }
-            self.queue.write(position, ALTERNATE, behind);
-            position = next;
-        }
-    }
-
-    /// Where the next qTD goes, if there is room for one.
-    #[inline(always)]
-    fn place(&self) -> Result<Block<'q, STRIDE>, HostError> {
-        if self.count == self.queue.free {
-            return Err(HostError::QueueFull);
-        }
-        let offset = Queue::offset(self.position);
-        self.queue.memory.block(offset).ok_or(HostError::QueueFull)
-    }
-
-    #[inline(always)]
-    fn write_page(&self, block: Block<'_, STRIDE>, index: usize, page: BusAddress) {
-        block.write_element::<PAGES, PAGE_COUNT>(index, page.low());
-        if self.queue.wide {
-            block.write_element::<PAGES_HIGH, PAGE_COUNT>(index, page.high());
-        }
-    }
-
-    /// Completes a qTD. It is active at once, unless it is the first, which nothing but it leads to
-    /// the others.
-    #[inline(always)]
-    fn put(&mut self, block: Block<'_, STRIDE>, token: u32, bytes: u32, alternate: u32) {
-        block.write32::<ALTERNATE>(alternate);
-        block.write32::<PLANNED>(bytes);
-        let ready = TOKEN::ACTIVE::SET + TOKEN::CERR.val(3) + TOKEN::BYTES.val(bytes);
-        let token = token | ready.value;
-        if self.count == 0 {
-            self.first_token = token;
-        } else {
-            block.write32::<STATUS>(token);
-        }
-        self.count += 1;
-        self.position = self.queue.after(self.position, 1);
-    }
-}
-
-fn pid(direction: Direction) -> u32 {
-    match direction {
-        Direction::In => TOKEN::PID::In.value,
-        Direction::Out => TOKEN::PID::Out.value,
-    }
 }
 
 /// The devices' address of the queue head in `memory`, for a schedule's pointer.
 pub(super) fn link(memory: &Allocation) -> u32 {
     queue_head::link_to(memory.bus())
 }
-
-#[cfg(test)]
-#[path = "queue_tests.rs"]
-mod tests;

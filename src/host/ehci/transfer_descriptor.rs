@@ -80,12 +80,14 @@ pub(super) const LINK_END: u32 = 1;
 /// Page pointers of a qTD.
 pub(super) const PAGE_COUNT: usize = 5;
 /// Bytes of a page.
-const PAGE: u64 = 0x1000;
+pub(super) const PAGE: u32 = 0x1000;
+/// Bytes of all pages of a qTD.
+pub(super) const MOST: u32 = PAGE_COUNT as u32 * PAGE;
 
 /// What every qTD takes at least, wherever it starts, of a transfer that goes on behind it: four
 /// pages, less what is no whole packet.
 pub(super) const fn surely_taken(max_packet: u16) -> u32 {
-    let four_pages = 4 * PAGE as u32;
+    let four_pages = 4 * PAGE;
     four_pages - four_pages % max_packet as u32
 }
 
@@ -151,27 +153,34 @@ pub(super) fn cut(
     mut page: impl FnMut(usize, BusAddress),
 ) -> Option<Reach> {
     let mut cursor = start;
-    let mut bytes = 0;
-    let mut used = 0;
-    let mut ends_page = true;
+    // The first pointer has an offset, as if so many bytes of its page were taken already.
+    let mut offset = 0;
+    let mut taken = 0;
     while let Some((bus, rest)) = cursor.piece(segments) {
-        let room = bus.until_boundary(PAGE) as u32;
-        let joins = used == 0 || (ends_page && u64::from(room) == PAGE);
-        if used == PAGE_COUNT || !joins {
-            let bytes = bytes - bytes % max_packet;
+        let inside = bus.low() % PAGE;
+        if taken == 0 {
+            offset = inside;
+        }
+        let used = offset + taken;
+        let joins = taken == 0 || (inside == 0 && used.is_multiple_of(PAGE));
+        let room = if joins { MOST - used } else { 0 };
+        let bytes = rest.min(room);
+        let mut at = used;
+        while at < used + bytes {
+            page((at / PAGE) as usize, bus.offset(u64::from(at - used)));
+            at = (at / PAGE + 1) * PAGE;
+        }
+        taken += bytes;
+        cursor.offset += bytes;
+        if bytes != rest {
+            let bytes = taken - taken % max_packet;
             let next = start.forward(segments, bytes);
             let last = false;
             return (bytes != 0).then_some(Reach { bytes, next, last });
         }
-        let taken = rest.min(room);
-        page(used, bus);
-        used += 1;
-        bytes += taken;
-        cursor.offset += taken;
-        ends_page = taken == room;
     }
     Some(Reach {
-        bytes,
+        bytes: taken,
         next: cursor,
         last: true,
     })
