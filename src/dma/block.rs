@@ -3,6 +3,8 @@
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
+use crate::arch;
+
 /// `N` bytes of an [`Allocation`](super::Allocation), for structures that are written field by field
 /// on the way of a transfer.
 ///
@@ -42,12 +44,7 @@ impl<const N: usize> Block<'_, N> {
     pub fn write32<const OFFSET: usize>(&self, value: u32) {
         const { assert!(OFFSET.is_multiple_of(4) && OFFSET + 4 <= N) }
         // SAFETY: as for the read.
-        unsafe {
-            self.start
-                .add(OFFSET)
-                .cast::<u32>()
-                .write_volatile(value.to_le());
-        }
+        unsafe { self.store(OFFSET, value) }
     }
 
     /// Writes element `index` of the array of `COUNT` 32-bit fields at byte `OFFSET`. An index
@@ -57,12 +54,19 @@ impl<const N: usize> Block<'_, N> {
         const { assert!(OFFSET.is_multiple_of(4) && OFFSET + 4 * COUNT <= N) }
         if index < COUNT {
             // SAFETY: aligned, and inside the block, because the whole array is.
-            unsafe {
-                self.start
-                    .add(OFFSET + 4 * index)
-                    .cast::<u32>()
-                    .write_volatile(value.to_le());
-            }
+            unsafe { self.store(OFFSET + 4 * index, value) }
         }
+    }
+
+    /// # Safety
+    ///
+    /// `offset` is a multiple of 4, and four bytes from there lie in the block.
+    #[inline(always)]
+    unsafe fn store(&self, offset: usize, value: u32) {
+        // SAFETY: the caller's promise.
+        let at = unsafe { self.start.add(offset) };
+        // SAFETY: inside the block and aligned; nothing borrows the piece.
+        unsafe { at.cast::<u32>().write_volatile(value.to_le()) };
+        arch::stored(at, size_of_val(&value));
     }
 }
