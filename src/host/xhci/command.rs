@@ -213,7 +213,7 @@ impl<B: Bus> Xhci<'_, B> {
 
     /// Acts on a deadline that has passed. Reads a register or two.
     pub(super) fn expire_commands(&mut self, pool: &mut Pool<'_>, now: Instant) {
-        if self.command_deadline() > now || !self.check_alive() {
+        if self.command_deadline() > now || !self.read_alive() {
             return;
         }
         // Commands are executed in order: the oldest is the one at work.
