@@ -16,6 +16,8 @@
 
 mod buffer;
 mod observer;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
