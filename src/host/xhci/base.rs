@@ -10,7 +10,7 @@ use super::event::{EventRing, Shape};
 use super::quirks::Quirks;
 use super::regs::{Blocks, CONFIG, operational};
 use super::transfer;
-use crate::dma::{Allocation, Class, Owner, Pool, Rules};
+use crate::dma::{Allocation, Class, Owner, Pool, Rules, release};
 use crate::host::{ControllerFault, EndpointConfig, EndpointKind, Requirement};
 use crate::mmio::Bus;
 use crate::usb::setup::Direction;
@@ -83,8 +83,12 @@ impl Base {
 
     /// Tells the controller where everything is.
     pub(super) fn install<B: Bus>(&mut self, blocks: &Blocks<B>, extent: Extent) {
+        // The controller reads the segment table as soon as it knows its address.
+        release();
         let slots = CONFIG::MAX_SLOTS_ENABLED.val(u32::from(extent.slots));
         let registers = &blocks.operational;
+        // The addresses lead the controller to tables that are read at once.
+        release();
         registers.modify(operational::CONFIG, slots);
         registers.write64(operational::DCBAAP, self.directory.bus().get());
         self.commands.install(blocks);

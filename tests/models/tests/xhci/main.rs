@@ -4,6 +4,7 @@
 mod bring_up;
 mod command_rules;
 mod context_rules;
+mod departure;
 mod event_rules;
 mod port_rules;
 mod raw;
