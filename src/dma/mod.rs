@@ -17,6 +17,8 @@ mod buffer;
 mod pool;
 mod region;
 pub mod streaming;
+#[cfg(test)]
+pub(crate) mod testing;
 
 pub use address::BusAddress;
 pub use buffer::{DmaBuffer, RawBuffer};
