@@ -18,7 +18,11 @@ pub struct SenseCode {
 
 impl fmt::Display for SenseCode {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{:x}/{:02x}/{:02x}", self.key, self.asc, self.ascq)
+        write!(
+            formatter,
+            "{:x}/{:02x}/{:02x}",
+            self.key, self.asc, self.ascq
+        )
     }
 }
 
@@ -85,17 +89,30 @@ impl fmt::Display for BlockError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::OutOfRange { lba, blocks } => {
-                write!(formatter, "{blocks} blocks from {} on do not lie on the disk", lba.0)
+                write!(
+                    formatter,
+                    "{blocks} blocks from {} on do not lie on the disk",
+                    lba.0
+                )
             }
-            Self::BufferLength { length, block_bytes } => {
-                write!(formatter, "{length} bytes are no whole number of {block_bytes}-byte blocks")
+            Self::BufferLength {
+                length,
+                block_bytes,
+            } => {
+                write!(
+                    formatter,
+                    "{length} bytes are no whole number of {block_bytes}-byte blocks"
+                )
             }
             Self::Disconnected => formatter.write_str("the disk is gone"),
             Self::NotReady => formatter.write_str("the disk is not ready"),
             Self::NoMedium => formatter.write_str("there is no medium in the drive"),
             Self::MediumChanged => formatter.write_str("the medium was changed"),
             Self::WriteProtected => formatter.write_str("the disk is write-protected"),
-            Self::Medium { lba: Some(lba), sense } => {
+            Self::Medium {
+                lba: Some(lba),
+                sense,
+            } => {
                 write!(formatter, "the medium is bad at block {} ({sense})", lba.0)
             }
             Self::Medium { lba: None, sense } => write!(formatter, "the medium is bad ({sense})"),

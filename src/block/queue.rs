@@ -90,7 +90,10 @@ impl RequestSlot {
     pub const EMPTY: Self = Self {
         state: RequestState::Free,
         sequence: 0,
-        disk: DiskId { index: 0, generation: 0 },
+        disk: DiskId {
+            index: 0,
+            generation: 0,
+        },
         operation: Operation::Flush,
         memory: None,
         buffer: None,

@@ -20,6 +20,7 @@ use crate::time::Instant;
 
 /// A controller of any kind that was built in.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "the small variant is never made")]
 pub enum Controller<'s, B: Bus> {
     /// An xHCI.
     #[cfg(feature = "xhci")]

@@ -130,10 +130,20 @@ impl BringUp {
         match input {
             Input::Begin | Input::Time => Action::Issue(self.command()),
             Input::Ended(Err(error), _) => self.transport_failed(error),
-            Input::Ended(Ok(Completion { status: Status::Good, .. }), data) => self.good(data),
-            Input::Ended(Ok(Completion { status: Status::Check(sense), .. }), data) => {
-                self.check(sense, data, now)
-            }
+            Input::Ended(
+                Ok(Completion {
+                    status: Status::Good,
+                    ..
+                }),
+                data,
+            ) => self.good(data),
+            Input::Ended(
+                Ok(Completion {
+                    status: Status::Check(sense),
+                    ..
+                }),
+                data,
+            ) => self.check(sense, data, now),
         }
     }
 
@@ -207,9 +217,11 @@ impl BringUp {
 
     fn found(&mut self, write_protected: bool) -> Action {
         match (self.inquiry, self.capacity) {
-            (Some(inquiry), Some(capacity)) => {
-                Action::Ready(Found { inquiry, capacity, write_protected })
-            }
+            (Some(inquiry), Some(capacity)) => Action::Ready(Found {
+                inquiry,
+                capacity,
+                write_protected,
+            }),
             _ => Action::Fail(BringUpError::NoInquiryData),
         }
     }
@@ -284,7 +296,11 @@ impl BringUp {
     /// The same question again, a few times.
     fn again(&mut self, error: BringUpError) -> Action {
         self.failures += 1;
-        if self.failures >= TRIES { Action::Fail(error) } else { Action::Issue(self.command()) }
+        if self.failures >= TRIES {
+            Action::Fail(error)
+        } else {
+            Action::Issue(self.command())
+        }
     }
 
     fn transport_failed(&mut self, error: TransportError) -> Action {

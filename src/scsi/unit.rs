@@ -135,7 +135,12 @@ impl UnitEntry {
                 (write(extent, UnitAccess::Cached), data, policy.read_write)
             }
         };
-        Ok(Request { lun: self.lun, command, data, timeout })
+        Ok(Request {
+            lun: self.lun,
+            command,
+            data,
+            timeout,
+        })
     }
 
     /// The blocks of the next command, and their place in the request's memory.
@@ -151,10 +156,15 @@ impl UnitEntry {
         let rest = slot.blocks.saturating_sub(slot.done);
         slot.chunk = rest.min(u64::from(most)) as u32;
         let first = lba.0.saturating_add(slot.done);
-        let beyond = BlockError::OutOfRange { lba: Lba(first), blocks: rest };
+        let beyond = BlockError::OutOfRange {
+            lba: Lba(first),
+            blocks: rest,
+        };
         let extent = Extent::new(first, slot.chunk, block_length).ok_or(beyond)?;
         let offset = (slot.done as usize) << block_length.exponent();
-        let memory = slot.memory.and_then(|memory| memory.slice(offset, extent.bytes() as usize));
+        let memory = slot
+            .memory
+            .and_then(|memory| memory.slice(offset, extent.bytes() as usize));
         Ok((extent, DataPlace::Caller(memory.ok_or(beyond)?)))
     }
 
@@ -166,24 +176,26 @@ impl UnitEntry {
         outcome: Outcome,
     ) -> Option<Result<(), BlockError>> {
         match outcome {
-            Ok(Completion { status: Status::Good, moved }) => self.chunk_done(slot, moved),
-            Ok(Completion { status: Status::Check(sense), moved }) => {
-                self.check(slot, &sense, moved)
-            }
+            Ok(Completion {
+                status: Status::Good,
+                moved,
+            }) => self.chunk_done(slot, moved),
+            Ok(Completion {
+                status: Status::Check(sense),
+                moved,
+            }) => self.check(slot, &sense, moved),
             Err(error) => transport_failed(slot, error),
         }
     }
 
     #[inline]
-    fn chunk_done(
-        &self,
-        slot: &mut RequestSlot,
-        moved: u32,
-    ) -> Option<Result<(), BlockError>> {
+    fn chunk_done(&self, slot: &mut RequestSlot, moved: u32) -> Option<Result<(), BlockError>> {
         if slot.operation == Operation::Flush {
             return Some(Ok(()));
         }
-        let UnitState::Ready(found) = &self.state else { return Some(Err(BlockError::NotReady)) };
+        let UnitState::Ready(found) = &self.state else {
+            return Some(Err(BlockError::NotReady));
+        };
         let wanted = slot.chunk << found.capacity.block_length().exponent();
         if moved != wanted {
             return retry(slot, RETRIES_AFTER_RESET, BlockError::Short { moved });
@@ -231,11 +243,7 @@ impl UnitEntry {
     }
 }
 
-fn retry(
-    slot: &mut RequestSlot,
-    retries: u8,
-    error: BlockError,
-) -> Option<Result<(), BlockError>> {
+fn retry(slot: &mut RequestSlot, retries: u8, error: BlockError) -> Option<Result<(), BlockError>> {
     if slot.failures >= retries {
         return Some(Err(error));
     }
@@ -261,6 +269,10 @@ fn transport_failed(
 
 impl From<&Sense> for SenseCode {
     fn from(sense: &Sense) -> Self {
-        Self { key: sense.key.code(), asc: sense.asc, ascq: sense.ascq }
+        Self {
+            key: sense.key.code(),
+            asc: sense.asc,
+            ascq: sense.ascq,
+        }
     }
 }

@@ -23,10 +23,20 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     /// Carries one thing that the bus reports to whom it concerns.
     #[inline]
     pub(super) fn dispatch(&mut self, event: BusEvent, now: Instant) {
-        if let BusEvent::Transfer { function, tag, outcome, actual } = event {
-            let Some(slot) = self.functions.get_mut(usize::from(function)) else { return };
+        if let BusEvent::Transfer {
+            function,
+            tag,
+            outcome,
+            actual,
+        } = event
+        {
+            let Some(slot) = self.functions.get_mut(usize::from(function)) else {
+                return;
+            };
             let (bus, platform) = (&mut self.bus, &self.platform);
-            let ended = slot.function.transfer_ended(bus, platform, tag, outcome, actual, now);
+            let ended = slot
+                .function
+                .transfer_ended(bus, platform, tag, outcome, actual, now);
             match ended {
                 Some(outcome) => self.command_ended(function, outcome, now),
                 None => self.note_deadline(function),
@@ -41,14 +51,24 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             BusEvent::Transfer { .. } => {}
             BusEvent::Described(device) => self.described(device, now),
             BusEvent::Configured(device, result) => {
-                let Some(index) = self.function_of(device) else { return };
-                let Some(slot) = self.functions.get_mut(usize::from(index)) else { return };
-                let event = slot.function.configured(&mut self.bus, &self.policy, result, now);
+                let Some(index) = self.function_of(device) else {
+                    return;
+                };
+                let Some(slot) = self.functions.get_mut(usize::from(index)) else {
+                    return;
+                };
+                let event = slot
+                    .function
+                    .configured(&mut self.bus, &self.policy, result, now);
                 self.function_event(index, event, now);
             }
             BusEvent::Operated(device, result) => {
-                let Some(index) = self.function_of(device) else { return };
-                let Some(slot) = self.functions.get_mut(usize::from(index)) else { return };
+                let Some(index) = self.function_of(device) else {
+                    return;
+                };
+                let Some(slot) = self.functions.get_mut(usize::from(index)) else {
+                    return;
+                };
                 let (bus, platform) = (&mut self.bus, &self.platform);
                 let event = slot.function.operated(bus, platform, result, now);
                 self.function_event(index, event, now);
@@ -61,43 +81,53 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
 
     fn function_of(&self, device: DeviceId) -> Option<u8> {
         let is_it = |slot: &FunctionSlot| slot.function.device() == Some(device);
-        self.functions.iter().position(is_it).map(|index| index as u8)
+        self.functions
+            .iter()
+            .position(is_it)
+            .map(|index| index as u8)
     }
 
     /// A device's descriptors are known: if it has storage, a function takes it.
     fn described(&mut self, device: DeviceId, now: Instant) {
-        let Some(info) = self.bus.info(device) else { return };
+        let Some(info) = self.bus.info(device) else {
+            return;
+        };
         let mut bytes = [0; CONFIGURATION_LIMIT as usize];
         let configuration = self.bus.read_configuration(device, &mut bytes);
-        let Some(choice) = choose(configuration, info.speed()) else { return };
-        let attached = match self.functions.iter().position(|slot| slot.function.is_free()) {
+        let Some(choice) = choose(configuration, info.speed()) else {
+            return;
+        };
+        let attached = match self
+            .functions
+            .iter()
+            .position(|slot| slot.function.is_free())
+        {
             None => Err(UsbError::TableFull("functions")),
             Some(index) => match self.functions.get_mut(index) {
                 None => Err(UsbError::TableFull("functions")),
                 Some(slot) => {
                     let (bus, policy) = (&mut self.bus, &self.policy);
-                    slot.function.attach(bus, policy, index as u8, device, &choice, now)
+                    slot.function
+                        .attach(bus, policy, index as u8, device, &choice, now)
                 }
             },
         };
         match attached {
             Ok(()) => self.bus.set_driver_name(device, "bot"),
-            Err(error) => self.platform.log(format_args!("usb: no storage driver: {error:?}")),
+            Err(error) => self
+                .platform
+                .log(format_args!("usb: no storage driver: {error:?}")),
         }
     }
 
-    pub(super) fn function_event(
-        &mut self,
-        index: u8,
-        event: Option<FunctionEvent>,
-        now: Instant,
-    ) {
+    pub(super) fn function_event(&mut self, index: u8, event: Option<FunctionEvent>, now: Instant) {
         match event {
             None => self.note_deadline(index),
             Some(FunctionEvent::Ended(outcome)) => self.command_ended(index, outcome, now),
             Some(FunctionEvent::Serving(highest)) => self.serving(index, highest, now),
             Some(FunctionEvent::Failed(error)) => {
-                self.platform.log(format_args!("usb: storage not configured: {error:?}"));
+                self.platform
+                    .log(format_args!("usb: storage not configured: {error:?}"));
                 if let Some(slot) = self.functions.get_mut(usize::from(index)) {
                     slot.function.closed(&mut self.bus, &self.platform, index);
                 }
@@ -110,10 +140,13 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let slot = self.functions.get(usize::from(function));
         let transfer_bytes = slot.map_or(0, |slot| slot.function.transfer_bytes());
         let device = slot.and_then(|slot| slot.function.device());
-        let Some(info) = device.and_then(|device| self.bus.info(device)) else { return };
+        let Some(info) = device.and_then(|device| self.bus.info(device)) else {
+            return;
+        };
         for lun in highest.up_to() {
             let Some(index) = self.units.iter().position(UnitEntry::is_free) else {
-                self.platform.log(format_args!("usb: no room for unit {}", lun.number()));
+                self.platform
+                    .log(format_args!("usb: no room for unit {}", lun.number()));
                 break;
             };
             if let Some(entry) = self.units.get_mut(index) {
@@ -139,7 +172,9 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
 
     fn bring_up_step(&mut self, unit: u8, mut machine: BringUp, input: Input<'_>, now: Instant) {
         let action = machine.step(input, now);
-        let Some(entry) = self.units.get_mut(usize::from(unit)) else { return };
+        let Some(entry) = self.units.get_mut(usize::from(unit)) else {
+            return;
+        };
         entry.state = match action {
             Action::Issue(command) => UnitState::BringUp(machine, Next::Issue(command)),
             Action::Wait(until) => {
@@ -161,10 +196,16 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         outcome: Outcome,
         now: Instant,
     ) {
-        let Some(entry) = self.units.get(usize::from(unit)) else { return };
-        let UnitState::BringUp(machine, _) = entry.state else { return };
+        let Some(entry) = self.units.get(usize::from(unit)) else {
+            return;
+        };
+        let UnitState::BringUp(machine, _) = entry.state else {
+            return;
+        };
         let mut bytes = [0; ANSWER];
-        let moved = outcome.map_or(0, |completion| completion.moved as usize).min(ANSWER);
+        let moved = outcome
+            .map_or(0, |completion| completion.moved as usize)
+            .min(ANSWER);
         let slot = self.functions.get(usize::from(function));
         if let Some(transport) = slot.and_then(|slot| slot.function.transport()) {
             transport.read_scratch(&mut bytes);
@@ -183,7 +224,9 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     }
 
     fn gone(&mut self, device: DeviceId) {
-        let Some(index) = self.function_of(device) else { return };
+        let Some(index) = self.function_of(device) else {
+            return;
+        };
         if let Some(slot) = self.functions.get_mut(usize::from(index)) {
             slot.function.gone();
         }
@@ -191,8 +234,12 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
 
     /// The controller has let go of a device: all that was under way on it ends.
     fn closed(&mut self, device: DeviceId, now: Instant) {
-        let Some(index) = self.function_of(device) else { return };
-        let Some(slot) = self.functions.get_mut(usize::from(index)) else { return };
+        let Some(index) = self.function_of(device) else {
+            return;
+        };
+        let Some(slot) = self.functions.get_mut(usize::from(index)) else {
+            return;
+        };
         let ended = slot.function.closed(&mut self.bus, &self.platform, index);
         if let Some(outcome) = ended {
             self.command_ended(index, outcome, now);
@@ -201,7 +248,9 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             slot.work = Work::None;
         }
         for unit in 0..self.units.len() {
-            let Some(entry) = self.units.get_mut(unit) else { break };
+            let Some(entry) = self.units.get_mut(unit) else {
+                break;
+            };
             if !entry.is_free() && entry.function == index {
                 entry.state = UnitState::Free;
                 self.end_requests_of(unit as u8, BlockError::Disconnected);
@@ -227,9 +276,13 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     pub(super) fn run_timers(&mut self, now: Instant) {
         self.next_timer = Instant::NEVER;
         for index in 0..self.functions.len() {
-            let Some(slot) = self.functions.get_mut(index) else { break };
+            let Some(slot) = self.functions.get_mut(index) else {
+                break;
+            };
             if now >= slot.function.deadline() {
-                let ended = slot.function.deadline_passed(&mut self.bus, &self.platform, now);
+                let ended = slot
+                    .function
+                    .deadline_passed(&mut self.bus, &self.platform, now);
                 if let Some(outcome) = ended {
                     self.command_ended(index as u8, outcome, now);
                 }
@@ -237,8 +290,12 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             self.note_deadline(index as u8);
         }
         for unit in 0..self.units.len() {
-            let Some(entry) = self.units.get(unit) else { break };
-            let UnitState::BringUp(machine, Next::Time(until)) = entry.state else { continue };
+            let Some(entry) = self.units.get(unit) else {
+                break;
+            };
+            let UnitState::BringUp(machine, Next::Time(until)) = entry.state else {
+                continue;
+            };
             let function = entry.function;
             if now >= until {
                 self.bring_up_step(unit as u8, machine, Input::Time, now);

@@ -7,8 +7,8 @@
 //!
 //! Nothing here knows a protocol: what a device says is weighed in `usb`, `storage` and `scsi`.
 
-mod dispatch;
 mod disk;
+mod dispatch;
 mod report;
 mod requests;
 mod schedule;
@@ -27,8 +27,8 @@ use crate::usb::{
 };
 pub use disk::Disk;
 pub use report::{DiskInfo, DiskState};
-pub use tables::Tables;
 use schedule::Work;
+pub use tables::Tables;
 
 /// How many things one [`Host::poll`] takes at most. Policy: more than any burst of completions
 /// that the request table allows, and an end to what a mad controller can keep the CPU busy with.
@@ -64,7 +64,10 @@ pub struct FunctionSlot {
 
 impl FunctionSlot {
     /// An unused slot.
-    pub const EMPTY: Self = Self { function: Function::EMPTY, work: Work::None };
+    pub const EMPTY: Self = Self {
+        function: Function::EMPTY,
+        work: Work::None,
+    };
 }
 
 /// A USB host: its controllers, devices and disks.
@@ -90,10 +93,25 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
     ///
     /// `region` becomes the coherent pool; [`Host::pool_usage`] says how much of it is used.
     pub fn new(platform: P, region: CoherentRegion, storage: Storage<'s, C>) -> Self {
-        let Storage { controllers, ports, devices, functions, units, requests, pool } = storage;
+        let Storage {
+            controllers,
+            ports,
+            devices,
+            functions,
+            units,
+            requests,
+            pool,
+        } = storage;
         Self {
             platform,
-            bus: Bus::new(BusStorage { controllers, ports, devices }, Pool::new(region, pool)),
+            bus: Bus::new(
+                BusStorage {
+                    controllers,
+                    ports,
+                    devices,
+                },
+                Pool::new(region, pool),
+            ),
             functions,
             units,
             requests,
@@ -146,11 +164,7 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
     }
 
     /// Polls until `done` says so or `timeout` has passed; `false` if it has.
-    pub fn poll_until(
-        &mut self,
-        timeout: Duration,
-        mut done: impl FnMut(&Self) -> bool,
-    ) -> bool {
+    pub fn poll_until(&mut self, timeout: Duration, mut done: impl FnMut(&Self) -> bool) -> bool {
         let deadline = self.platform.now() + timeout;
         loop {
             let wake = self.poll();

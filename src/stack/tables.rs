@@ -30,13 +30,8 @@ pub struct Tables<
     pool: [[PoolRecord; PIECES]; DEVICES],
 }
 
-impl<
-    C,
-    const CONTROLLERS: usize,
-    const PORTS: usize,
-    const DEVICES: usize,
-    const REQUESTS: usize,
-> Tables<C, CONTROLLERS, PORTS, DEVICES, REQUESTS>
+impl<C, const CONTROLLERS: usize, const PORTS: usize, const DEVICES: usize, const REQUESTS: usize>
+    Tables<C, CONTROLLERS, PORTS, DEVICES, REQUESTS>
 {
     /// Empty tables.
     #[must_use]
@@ -66,13 +61,8 @@ impl<
     }
 }
 
-impl<
-    C,
-    const CONTROLLERS: usize,
-    const PORTS: usize,
-    const DEVICES: usize,
-    const REQUESTS: usize,
-> Default for Tables<C, CONTROLLERS, PORTS, DEVICES, REQUESTS>
+impl<C, const CONTROLLERS: usize, const PORTS: usize, const DEVICES: usize, const REQUESTS: usize>
+    Default for Tables<C, CONTROLLERS, PORTS, DEVICES, REQUESTS>
 {
     fn default() -> Self {
         Self::new()

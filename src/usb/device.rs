@@ -79,8 +79,14 @@ impl DeviceEntry {
         in_use: false,
         state: DeviceState::Closing,
         controller: ControllerId(0),
-        handle: DeviceHandle { index: 0, generation: 0 },
-        endpoint0: EndpointHandle { index: 0, generation: 0 },
+        handle: DeviceHandle {
+            index: 0,
+            generation: 0,
+        },
+        endpoint0: EndpointHandle {
+            index: 0,
+            generation: 0,
+        },
         attachment: None,
         descriptor: None,
         configuration_length: 0,

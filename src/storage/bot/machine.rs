@@ -201,7 +201,14 @@ impl Machine {
                 other => self.recover_transfer(other),
             },
             (Phase::Recalling(csw), input) => self.recall_step(csw, input),
-            (_, Input::Data { outcome, actual, status }) => self.data(outcome, actual, status),
+            (
+                _,
+                Input::Data {
+                    outcome,
+                    actual,
+                    status,
+                },
+            ) => self.data(outcome, actual, status),
             (Phase::Transfer, Input::Status(result)) => self.status(result),
             (Phase::ClearingData | Phase::ClearingStatus, Input::Status(result)) => {
                 // A status that clearing the halt of its own pipe took back is asked for again.
@@ -233,7 +240,11 @@ impl Machine {
             },
             Outcome::Stall => {
                 self.data = Data::Halted(actual);
-                if self.phase == Phase::Transfer { self.clear_data() } else { Action::Wait }
+                if self.phase == Phase::Transfer {
+                    self.clear_data()
+                } else {
+                    Action::Wait
+                }
             }
             Outcome::Cancelled if self.phase != Phase::Transfer => {
                 self.data = Data::Moved(actual);
@@ -279,7 +290,10 @@ impl Machine {
 
     fn status(&mut self, result: StatusResult) -> Action {
         match result {
-            Ok(Ok(Csw { status: CswStatus::PhaseError, .. })) => self.recover(BotError::PhaseError),
+            Ok(Ok(Csw {
+                status: CswStatus::PhaseError,
+                ..
+            })) => self.recover(BotError::PhaseError),
             Ok(Ok(csw)) => self.ended(csw),
             Ok(Err(CswFault::WrongLength { found: 0 })) if !self.second_status => {
                 self.second_status = true;
@@ -326,7 +340,11 @@ impl Machine {
 
     fn recall_step(&mut self, csw: Csw, input: Input) -> Action {
         match input {
-            Input::Data { outcome: Outcome::Stall, actual, .. } => {
+            Input::Data {
+                outcome: Outcome::Stall,
+                actual,
+                ..
+            } => {
                 self.data = Data::Halted(actual);
                 Action::Wait
             }

@@ -110,7 +110,9 @@ impl Transport {
         interface: u8,
         pipes: Pipes,
     ) -> Result<Self, PoolError> {
-        let grain = bus.segment_rules(pipes.bulk_in.device).map_or(0, |rules| rules.grain);
+        let grain = bus
+            .segment_rules(pipes.bulk_in.device)
+            .map_or(0, |rules| rules.grain);
         // Two ends, each a cache line or a page, whichever the controller wants.
         let grain = grain.max(128);
         let owner = Owner::Function(function);
@@ -202,7 +204,9 @@ impl Transport {
             DataPhase::Out(_) => DataDirection::ToDevice,
             DataPhase::None => return Ok(None),
         };
-        let rules = bus.segment_rules(self.bulk_in.device).ok_or(TransportError::Disconnected)?;
+        let rules = bus
+            .segment_rules(self.bulk_in.device)
+            .ok_or(TransportError::Disconnected)?;
         let mapping = Mapping::map(dma, rules, buffer, direction, Some(&self.bounce));
         let mapping = mapping.map_err(TransportError::Memory)?;
         if mapping.bounced() != 0 {
@@ -223,7 +227,12 @@ impl Transport {
         self.tag = self.tag.wrapping_add(1);
         self.deadline = deadline;
         let lun = Lun::new(lun).unwrap_or(Lun::ZERO);
-        let cbw = Cbw { tag: self.tag, data: command.data, lun, cdb: command.cdb };
+        let cbw = Cbw {
+            tag: self.tag,
+            data: command.data,
+            lun,
+            cdb: command.cdb,
+        };
         self.memory.write_bytes(layout::COMMAND, &cbw.to_bytes());
         let action = self.machine.begin(command.data, self.queueing);
         self.act_start(bus, action);
@@ -298,7 +307,9 @@ impl Transport {
         self.deadline = Instant::NEVER;
         self.waiting = None;
         self.unmap(dma, 0);
-        self.request.take().map(|_| Err(TransportError::Disconnected))
+        self.request
+            .take()
+            .map(|_| Err(TransportError::Disconnected))
     }
 
     fn step<C: Driver>(
@@ -383,7 +394,10 @@ impl Transport {
                 self.start(bus, lun, &command, now + SENSE_TIMEOUT);
                 None
             }
-            End::Status(_, moved) => self.end(Ok(Completion { status: Status::Good, moved })),
+            End::Status(_, moved) => self.end(Ok(Completion {
+                status: Status::Good,
+                moved,
+            })),
             End::Recovered(BotError::Timeout) => self.end(Err(TransportError::Timeout)),
             End::Recovered(error) => self.end(Err(TransportError::Protocol(error.into()))),
             End::Broken(error) => self.end(Err(TransportError::Broken(error.into()))),
@@ -402,7 +416,10 @@ impl Transport {
             End::Broken(error) => return self.end(Err(TransportError::Broken(error.into()))),
             End::Status(..) | End::Recovered(_) => Sense::NONE,
         };
-        self.end(Ok(Completion { status: Status::Check(sense), moved }))
+        self.end(Ok(Completion {
+            status: Status::Check(sense),
+            moved,
+        }))
     }
 
     fn end(&mut self, outcome: CommandOutcome) -> Option<CommandOutcome> {
@@ -443,7 +460,10 @@ impl Transport {
         bus: &mut Bus<'_, C>,
         report: Report,
     ) -> Result<(), HostError> {
-        let wrapper = self.memory.raw(layout::COMMAND, Cbw::LENGTH).map(Segment::from);
+        let wrapper = self
+            .memory
+            .raw(layout::COMMAND, Cbw::LENGTH)
+            .map(Segment::from);
         let segments = [wrapper.unwrap_or(Segment::EMPTY)];
         let tag = self.tag_of(part::COMMAND);
         bus.submit(&self.bulk_out, self.function, tag, &segments, report)?;
@@ -470,7 +490,11 @@ impl Transport {
                 bus.submit(pipe, self.function, tag, mapping.segments(), report)?;
             }
             (sensing, _) => {
-                let at = if sensing.is_some() { layout::SENSE } else { layout::SCRATCH_AT };
+                let at = if sensing.is_some() {
+                    layout::SENSE
+                } else {
+                    layout::SCRATCH_AT
+                };
                 let memory = self.memory.raw(at, announced.length() as usize);
                 let segments = [memory.map(Segment::from).ok_or(HostError::TooLong)?];
                 bus.submit(pipe, self.function, tag, &segments, report)?;
@@ -483,7 +507,10 @@ impl Transport {
     }
 
     fn queue_status<C: Driver>(&self, bus: &mut Bus<'_, C>) -> Result<(), HostError> {
-        let memory = self.memory.raw(layout::STATUS, layout::STATUS_LENGTH).map(Segment::from);
+        let memory = self
+            .memory
+            .raw(layout::STATUS, layout::STATUS_LENGTH)
+            .map(Segment::from);
         let segments = [memory.unwrap_or(Segment::EMPTY)];
         let tag = self.tag_of(part::STATUS);
         bus.submit(&self.bulk_in, self.function, tag, &segments, Report::Always)?;
@@ -502,7 +529,11 @@ impl Transport {
                 status = Some(Csw::parse(&bytes, self.tag, self.announced().length()));
             }
         }
-        Input::Data { outcome, actual, status }
+        Input::Data {
+            outcome,
+            actual,
+            status,
+        }
     }
 
     /// The first bytes of data that came. The mapping ends here: the data transfer has ended.
@@ -524,7 +555,9 @@ impl Transport {
         self.memory.read_bytes(layout::STATUS, &mut bytes);
         let result = match bytes.get(..actual as usize) {
             Some(came) => Csw::parse(came, self.tag, self.announced().length()),
-            None => Err(CswFault::WrongLength { found: actual as usize }),
+            None => Err(CswFault::WrongLength {
+                found: actual as usize,
+            }),
         };
         Input::Status(Ok(result))
     }

@@ -3,9 +3,7 @@
 use super::lane::data_offset;
 use super::{Bus, BusEvent, Driver, token};
 use crate::dma::Segment;
-use crate::host::{
-    DeviceHandle, EndpointHandle, HostError, Outcome, Report, Sequence, Transfer,
-};
+use crate::host::{DeviceHandle, EndpointHandle, HostError, Outcome, Report, Sequence, Transfer};
 use crate::platform::ControllerId;
 use crate::time::Instant;
 use crate::usb::device::{DeviceEntry, DeviceId, DeviceState, Requester};
@@ -75,9 +73,9 @@ impl<C: Driver> Bus<'_, C> {
         let (index, _) = waiting.find(|(_, entry)| {
             entry.in_use
                 && entry.controller == controller
-                && entry.operation.is_some_and(|(_, running)| {
-                    running.awaits(endpoint, entry.endpoint0)
-                })
+                && entry
+                    .operation
+                    .is_some_and(|(_, running)| running.awaits(endpoint, entry.endpoint0))
         })?;
         let id = self.id_of(index)?;
         self.operation_step(id, Input::Endpoint(result), now)
@@ -86,7 +84,9 @@ impl<C: Driver> Bus<'_, C> {
     /// Ends operations whose deadline has passed.
     pub(super) fn run_operations(&mut self, now: Instant) -> Option<BusEvent> {
         for index in 0..self.devices.len() {
-            let Some(entry) = self.devices.get(index) else { break };
+            let Some(entry) = self.devices.get(index) else {
+                break;
+            };
             if entry.in_use && now >= entry.deadline {
                 let id = self.id_of(index)?;
                 if let Some(event) = self.operation_step(id, Input::Deadline, now) {
@@ -162,9 +162,18 @@ impl<C: Driver> Bus<'_, C> {
         entry.control_count = entry.control_count.wrapping_add(1);
         let length = usize::from(setup.length);
         let offset = data_offset(setup);
-        let memory = entry.control_buffer.as_ref().and_then(|buffer| buffer.raw(offset, length));
-        let segments = [Segment::from(memory.ok_or(UsbError::TableFull("control buffer"))?)];
-        let direction = if length == 0 { Direction::Out } else { setup.direction() };
+        let memory = entry
+            .control_buffer
+            .as_ref()
+            .and_then(|buffer| buffer.raw(offset, length));
+        let segments = [Segment::from(
+            memory.ok_or(UsbError::TableFull("control buffer"))?,
+        )];
+        let direction = if length == 0 {
+            Direction::Out
+        } else {
+            setup.direction()
+        };
         let transfer = Transfer {
             token: token::control(id.index, entry.control_count),
             setup: Some(*setup),
@@ -224,7 +233,9 @@ impl<C: Driver> Bus<'_, C> {
 
     /// Begins to close a device; [`BusEvent::Closed`] follows for one that was described.
     pub(super) fn close(&mut self, id: DeviceId, now: Instant) {
-        let Some(entry) = self.device_mut(id) else { return };
+        let Some(entry) = self.device_mut(id) else {
+            return;
+        };
         if entry.state == DeviceState::Closing {
             return;
         }
@@ -232,7 +243,9 @@ impl<C: Driver> Bus<'_, C> {
         entry.operation = None;
         entry.deadline = Instant::NEVER;
         let (controller, handle) = (entry.controller, entry.handle);
-        let begun = self.driver(controller).map(|driver| driver.close_device(handle, now));
+        let begun = self
+            .driver(controller)
+            .map(|driver| driver.close_device(handle, now));
         if !matches!(begun, Some(Ok(()))) {
             // The controller knows no such device: it has let go of it already.
             if let Some(entry) = self.device_mut(id) {
@@ -256,12 +269,18 @@ impl<C: Driver> Bus<'_, C> {
     /// Frees a device's place in the table.
     pub(super) fn release(&mut self, id: DeviceId) {
         if let Some(entry) = self.device_mut(id) {
-            *entry = DeviceEntry { generation: id.generation, ..DeviceEntry::EMPTY };
+            *entry = DeviceEntry {
+                generation: id.generation,
+                ..DeviceEntry::EMPTY
+            };
         }
     }
 
     pub(super) fn id_of(&self, index: usize) -> Option<DeviceId> {
         let entry = self.devices.get(index)?;
-        Some(DeviceId { index: index as u8, generation: entry.generation })
+        Some(DeviceId {
+            index: index as u8,
+            generation: entry.generation,
+        })
     }
 }

@@ -21,7 +21,9 @@ impl<C: Driver> Bus<'_, C> {
     /// Looks at every port that changed or whose time has come.
     pub(super) fn run_ports(&mut self, now: Instant) -> Option<BusEvent> {
         for index in 0..self.ports.len() {
-            let Some(entry) = self.ports.get_mut(index) else { break };
+            let Some(entry) = self.ports.get_mut(index) else {
+                break;
+            };
             if !entry.in_use {
                 continue;
             }
@@ -78,7 +80,9 @@ impl<C: Driver> Bus<'_, C> {
 
     /// Something was plugged in. A SuperSpeed link was trained, which is debounce enough.
     fn arrive(&mut self, index: usize, protocol: PortProtocol, now: Instant) {
-        let Some(entry) = self.ports.get_mut(index) else { return };
+        let Some(entry) = self.ports.get_mut(index) else {
+            return;
+        };
         entry.state = match protocol {
             PortProtocol::Usb2 => PortState::Debouncing(now + DEBOUNCE),
             PortProtocol::Usb3 => PortState::Waiting(now, 0),
