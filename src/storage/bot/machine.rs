@@ -74,6 +74,8 @@ pub enum Action {
     SendAll,
     /// Queue data and status.
     SendRest,
+    /// Queue the data alone.
+    SendData,
     /// Queue the status read alone.
     ReadStatus,
     /// Clear the halt of the pipe in this direction.
@@ -138,6 +140,8 @@ pub struct Machine {
     early: Option<StatusResult>,
     /// The status was read a second time already.
     second_status: bool,
+    /// The status is asked for when the data has ended, not before.
+    status_waits: bool,
 }
 
 impl Machine {
@@ -150,6 +154,7 @@ impl Machine {
             data: Data::Moved(0),
             early: None,
             second_status: false,
+            status_waits: false,
         }
     }
 
@@ -168,8 +173,9 @@ impl Machine {
         };
         self.early = None;
         self.second_status = false;
+        self.status_waits = queueing == Queueing::AfterData && data != DataPhase::None;
         match queueing {
-            Queueing::AfterCommand => {
+            Queueing::AfterCommand | Queueing::AfterData => {
                 self.phase = Phase::Command;
                 Action::SendCommand
             }
@@ -193,7 +199,7 @@ impl Machine {
             (_, Input::Deadline) => self.recover(BotError::Timeout),
             (Phase::Command, Input::Command(outcome)) if outcome.is_ok() => {
                 self.phase = Phase::Transfer;
-                Action::SendRest
+                if self.status_waits { Action::SendData } else { Action::SendRest }
             }
             (_, Input::Command(outcome)) => match outcome {
                 Outcome::Complete | Outcome::Short => Action::Wait,
@@ -235,7 +241,7 @@ impl Machine {
                 Some(Err(fault)) => self.recover(BotError::Status(fault)),
                 None => {
                     self.data = Data::Moved(actual);
-                    Action::Wait
+                    self.after_data()
                 }
             },
             Outcome::Stall => {
@@ -284,7 +290,16 @@ impl Machine {
             (Some(result), _) => self.status(result),
             // Clearing the IN pipe has taken the queued status read back.
             (None, Direction::In) => Action::ReadStatus,
-            (None, Direction::Out) => Action::Wait,
+            (None, Direction::Out) => self.after_data(),
+        }
+    }
+
+    /// The data has ended: the status is under way, or is asked for now.
+    fn after_data(&self) -> Action {
+        if self.status_waits && self.phase == Phase::Transfer {
+            Action::ReadStatus
+        } else {
+            Action::Wait
         }
     }
 
@@ -421,3 +436,7 @@ impl Machine {
 #[cfg(test)]
 #[path = "machine_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "after_data_tests.rs"]
+mod after_data_tests;
