@@ -1,10 +1,12 @@
 //! The demo: what a person wants to see of a USB disk, and what the host checks.
 //!
 //! Who calls it: a board's `main`. The console is for people first; the marker lines between are
-//! `docs/demo-protocol.md`'s. This part knows disks, partitions and files, and nothing of USB.
+//! `docs/demo-protocol.md`'s. Only [`session`] knows of
+//! USB; the rest knows disks, partitions and files.
 //!
 //! | module | what it is for |
 //! |---|---|
+//! | [`session`] | a host, from start to stop |
 //! | [`options`] | what the host wants |
 //! | [`disk`] | the block device that the rest works on |
 //! | [`partitions`] | MBR and GPT |
@@ -21,6 +23,7 @@ pub mod options;
 pub mod partitions;
 pub mod scratch;
 pub mod sectors;
+pub mod session;
 pub mod throughput;
 
 use buffers::Buffers;
