@@ -106,6 +106,8 @@ pub struct BringUp {
     failures: u8,
     attentions: u8,
     no_medium: u8,
+    /// START was sent since the last pause.
+    start_sent: bool,
     inquiry: Option<Inquiry>,
     capacity: Option<Capacity>,
 }
@@ -120,6 +122,7 @@ impl BringUp {
             failures: 0,
             attentions: 0,
             no_medium: 0,
+            start_sent: false,
             inquiry: None,
             capacity: None,
         }
@@ -236,7 +239,7 @@ impl BringUp {
             (_, Verdict::NoMedium) => self.empty(sense, now),
             (Phase::Inquiry, Verdict::Unsupported) => Action::Skip,
             (_, Verdict::BecomingReady | Verdict::NotReady) => self.not_ready(sense, now),
-            (Phase::Ready, Verdict::NeedsStart) => self.go_on(Phase::Start),
+            (Phase::Ready, Verdict::NeedsStart) => self.start(sense, now),
             (_, Verdict::NeedsStart) => self.not_ready(sense, now),
             // A device without these commands is ready as it is.
             (Phase::Ready, Verdict::Unsupported) => self.go_on(Phase::Capacity10),
@@ -260,6 +263,17 @@ impl BringUp {
             (Phase::Ready, _) if self.failures + 1 >= TRIES => self.go_on(Phase::Capacity10),
             _ => self.again(BringUpError::Failed(sense)),
         }
+    }
+
+    /// Starts a stopped unit. One that has taken START and is still stopped gets a pause before the
+    /// next.
+    fn start(&mut self, sense: Sense, now: Instant) -> Action {
+        if self.start_sent {
+            self.start_sent = false;
+            return self.not_ready(sense, now);
+        }
+        self.start_sent = true;
+        self.go_on(Phase::Start)
     }
 
     /// Something happened to the unit that it had to tell first. Then the same question again.

@@ -10,7 +10,7 @@ use super::event::{EventRing, Shape};
 use super::quirks::Quirks;
 use super::regs::{Blocks, CONFIG, operational};
 use super::transfer;
-use crate::dma::{Allocation, Class, Owner, Pool, Rules};
+use crate::dma::{Allocation, Class, Owner, Pool, Rules, release};
 use crate::host::{ControllerFault, EndpointConfig, EndpointKind, Requirement};
 use crate::mmio::Bus;
 use crate::usb::setup::Direction;
@@ -83,6 +83,8 @@ impl Base {
 
     /// Tells the controller where everything is.
     pub(super) fn install<B: Bus>(&mut self, blocks: &Blocks<B>, extent: Extent) {
+        // The controller reads the segment table as soon as it knows its address.
+        release();
         let slots = CONFIG::MAX_SLOTS_ENABLED.val(u32::from(extent.slots));
         let registers = &blocks.operational;
         registers.modify(operational::CONFIG, slots);

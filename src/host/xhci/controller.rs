@@ -262,6 +262,8 @@ impl<B: Bus> Xhci<'_, B> {
         let extent = self.extent();
         let owner = Owner::Controller(self.controller);
         let mut base = Base::allocate(pool, owner, &self.parameters, extent, self.quirks)?;
+        // The controller may read the event ring's table as soon as it knows where it is.
+        release();
         base.install(&self.blocks, extent);
         self.base = Some(base);
         let runtime = &self.blocks.runtime;

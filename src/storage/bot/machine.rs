@@ -103,6 +103,17 @@ enum Data {
     Halted(u32),
 }
 
+/// How far the status has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum StatusRead {
+    /// Its read is queued, or will be with the data.
+    Pending,
+    /// It came while a halt was being cleared.
+    Early(StatusResult),
+    /// No read is queued: it waits for the data, or has ended without a status.
+    Due,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
     Idle,
@@ -136,12 +147,9 @@ pub struct Machine {
     phase: Phase,
     expected: DataPhase,
     data: Data,
-    /// A status that came while a halt was being cleared.
-    early: Option<StatusResult>,
+    status: StatusRead,
     /// The status was read a second time already.
     second_status: bool,
-    /// The status is asked for when the data has ended, not before.
-    status_waits: bool,
 }
 
 impl Machine {
@@ -152,9 +160,8 @@ impl Machine {
             phase: Phase::Idle,
             expected: DataPhase::None,
             data: Data::Moved(0),
-            early: None,
+            status: StatusRead::Pending,
             second_status: false,
-            status_waits: false,
         }
     }
 
@@ -171,9 +178,11 @@ impl Machine {
             DataPhase::None => Data::Moved(0),
             DataPhase::In(_) | DataPhase::Out(_) => Data::Pending,
         };
-        self.early = None;
+        self.status = match (queueing, data) {
+            (Queueing::AfterData, DataPhase::In(_) | DataPhase::Out(_)) => StatusRead::Due,
+            _ => StatusRead::Pending,
+        };
         self.second_status = false;
-        self.status_waits = queueing == Queueing::AfterData && data != DataPhase::None;
         match queueing {
             Queueing::AfterCommand | Queueing::AfterData => {
                 self.phase = Phase::Command;
@@ -199,7 +208,10 @@ impl Machine {
             (_, Input::Deadline) => self.recover(BotError::Timeout),
             (Phase::Command, Input::Command(outcome)) if outcome.is_ok() => {
                 self.phase = Phase::Transfer;
-                if self.status_waits { Action::SendData } else { Action::SendRest }
+                match self.status {
+                    StatusRead::Due => Action::SendData,
+                    _ => Action::SendRest,
+                }
             }
             (_, Input::Command(outcome)) => match outcome {
                 Outcome::Complete | Outcome::Short => Action::Wait,
@@ -217,10 +229,11 @@ impl Machine {
             ) => self.data(outcome, actual, status),
             (Phase::Transfer, Input::Status(result)) => self.status(result),
             (Phase::ClearingData | Phase::ClearingStatus, Input::Status(result)) => {
-                // A status that clearing the halt of its own pipe took back is asked for again.
-                if result != Err(Outcome::Cancelled) {
-                    self.early = Some(result);
-                }
+                self.status = match result {
+                    // Clearing the halt of its own pipe has taken it back.
+                    Err(Outcome::Cancelled) => StatusRead::Due,
+                    result => StatusRead::Early(result),
+                };
                 Action::Wait
             }
             (Phase::ClearingData, Input::Operated(result)) => self.data_cleared(result),
@@ -241,7 +254,10 @@ impl Machine {
                 Some(Err(fault)) => self.recover(BotError::Status(fault)),
                 None => {
                     self.data = Data::Moved(actual);
-                    self.after_data()
+                    match (self.phase, self.status) {
+                        (Phase::Transfer, StatusRead::Due) => self.read_status(),
+                        _ => Action::Wait,
+                    }
                 }
             },
             Outcome::Stall => {
@@ -286,21 +302,17 @@ impl Machine {
             self.data = Data::Moved(actual);
         }
         self.phase = Phase::Transfer;
-        match (self.early.take(), self.data_direction()) {
-            (Some(result), _) => self.status(result),
+        match (self.status, self.data_direction()) {
+            (StatusRead::Early(result), _) => self.status(result),
+            (StatusRead::Pending, Direction::Out) => Action::Wait,
             // Clearing the IN pipe has taken the queued status read back.
-            (None, Direction::In) => Action::ReadStatus,
-            (None, Direction::Out) => self.after_data(),
+            (StatusRead::Pending, Direction::In) | (StatusRead::Due, _) => self.read_status(),
         }
     }
 
-    /// The data has ended: the status is under way, or is asked for now.
-    fn after_data(&self) -> Action {
-        if self.status_waits && self.phase == Phase::Transfer {
-            Action::ReadStatus
-        } else {
-            Action::Wait
-        }
+    fn read_status(&mut self) -> Action {
+        self.status = StatusRead::Pending;
+        Action::ReadStatus
     }
 
     fn status(&mut self, result: StatusResult) -> Action {
@@ -312,11 +324,12 @@ impl Machine {
             Ok(Ok(csw)) => self.ended(csw),
             Ok(Err(CswFault::WrongLength { found: 0 })) if !self.second_status => {
                 self.second_status = true;
-                Action::ReadStatus
+                self.read_status()
             }
             Ok(Err(fault)) => self.recover(BotError::Status(fault)),
             Err(Outcome::Stall) if !self.second_status => {
                 self.second_status = true;
+                self.status = StatusRead::Due;
                 self.phase = Phase::ClearingStatus;
                 Action::ClearHalt(Direction::In)
             }
@@ -335,7 +348,7 @@ impl Machine {
             return Action::ClearHalt(Direction::Out);
         }
         self.phase = Phase::Transfer;
-        Action::ReadStatus
+        self.read_status()
     }
 
     /// A good status has come.
@@ -367,17 +380,28 @@ impl Machine {
                 self.data = Data::Moved(actual);
                 Action::Wait
             }
-            Input::Operated(Ok(())) => {
-                if let Data::Halted(actual) = self.data {
-                    // It was halted, not passed over: the device's side must be cleared too.
-                    self.data = Data::Moved(actual);
-                    return Action::ClearHalt(self.data_direction());
-                }
-                self.finish_with(csw)
+            Input::Status(Err(Outcome::Stall)) => {
+                self.status = StatusRead::Early(Err(Outcome::Stall));
+                Action::Wait
             }
+            Input::Operated(Ok(())) => self.recalled(csw),
             Input::Operated(Err(error)) => self.recover(BotError::Transfer(error)),
             _ => Action::Wait,
         }
+    }
+
+    /// What was passed over is back. If it was halted instead, the device's side must be cleared
+    /// too, or the next command would meet its halt.
+    fn recalled(&mut self, csw: Csw) -> Action {
+        if let Data::Halted(actual) = self.data {
+            self.data = Data::Moved(actual);
+            return Action::ClearHalt(self.data_direction());
+        }
+        if self.status == StatusRead::Early(Err(Outcome::Stall)) {
+            self.status = StatusRead::Due;
+            return Action::ClearHalt(Direction::In);
+        }
+        self.finish_with(csw)
     }
 
     fn finish_with(&mut self, csw: Csw) -> Action {

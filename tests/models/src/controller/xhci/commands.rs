@@ -105,7 +105,7 @@ impl Xhci {
             return;
         }
         let pointer = value & !0x3f;
-        if pointer == 0 {
+        if pointer == 0 && value & (STOP | ABORT) != 0 {
             // A stop that came too late: the pointer is taken, and it is null.
             self.commands.ring = None;
             return;

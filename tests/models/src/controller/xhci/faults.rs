@@ -1,6 +1,6 @@
 //! [`Faults`]: what goes wrong on purpose in a controller or on its bus.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::device::Nanoseconds;
 
@@ -55,7 +55,7 @@ pub struct Faults {
     /// The device in this port is gone from its n-th transaction on.
     pub unplug_at: BTreeMap<usize, u64>,
     /// Transactions of the device in this port, by their count, get no answer.
-    pub lost_transactions: BTreeMap<(usize, u64), ()>,
+    pub lost_transactions: BTreeSet<(usize, u64)>,
 }
 
 impl Faults {

@@ -187,7 +187,8 @@ impl Controller for Xhci {
     }
 
     fn next_event(&self) -> Option<Nanoseconds> {
-        self.agenda.next()
+        let death = self.faults.death.map(|(at, _)| at);
+        [self.agenda.next(), death].into_iter().flatten().min()
     }
 
     fn run(&mut self, around: &mut Surroundings<'_>) {

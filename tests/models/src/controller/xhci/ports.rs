@@ -472,12 +472,17 @@ impl Xhci {
             drop(self.unplug_device(around, index));
             return Reply::Silent;
         }
-        if self.faults.lost_transactions.contains_key(&(index, count)) {
+        if self.faults.lost_transactions.contains(&(index, count)) {
             return Reply::Silent;
         }
-        match &mut port.device {
-            Some(device) => device.transact(around.now, address, endpoint, packet),
-            None => Reply::Silent,
+        let Some(device) = &mut port.device else {
+            return Reply::Silent;
+        };
+        let reply = device.transact(around.now, address, endpoint, packet);
+        // A device may let go of the bus in the middle of a transaction.
+        if device.link(around.now).is_none() {
+            self.watch_link(around, index);
         }
+        reply
     }
 }

@@ -89,8 +89,10 @@ pub struct LogicalUnit {
     pub spin_up: Nanoseconds,
     /// Whether it waits for START UNIT.
     pub needs_start: bool,
-    /// Whether power-on and bus reset leave a unit attention 6/29/00.
+    /// Whether power-on and bus reset leave a unit attention.
     pub attention_after_reset: bool,
+    /// Which attention that is: 6/29/00, or 6/28/00 of sticks that say so at power-on.
+    pub reset_sense: Sense,
     /// When an attention goes away.
     pub attention: Attention,
     /// Blocks that cannot be read or written.
@@ -152,6 +154,7 @@ impl LogicalUnit {
             spin_up: 0,
             needs_start: false,
             attention_after_reset: true,
+            reset_sense: Sense::RESET,
             attention: Attention::OnceReported,
             bad_blocks: Vec::new(),
             cache_loss: CacheLoss::PowerCycle,
@@ -209,6 +212,17 @@ impl LogicalUnit {
     #[must_use]
     pub fn ready_after(self, spin_up: Nanoseconds) -> Self {
         Self { spin_up, ..self }
+    }
+
+    /// This attention after power-on and bus reset, which goes away as `until` says.
+    #[must_use]
+    pub fn attention_after_reset(self, sense: Sense, until: Attention) -> Self {
+        Self {
+            attention_after_reset: true,
+            reset_sense: sense,
+            attention: until,
+            ..self
+        }
     }
 
     /// 2/04/02 until START UNIT.
@@ -294,7 +308,7 @@ impl LogicalUnit {
             ..UnitState::default()
         };
         if self.attention_after_reset {
-            self.raise(Sense::RESET);
+            self.raise(self.reset_sense);
         }
     }
 
@@ -308,7 +322,7 @@ impl LogicalUnit {
             self.state.attentions.clear();
             self.raise(Sense::RESET);
         } else if self.attention_after_reset && self.state.attentions.is_empty() {
-            self.raise(Sense::RESET);
+            self.raise(self.reset_sense);
         }
         self.state.kept = None;
     }

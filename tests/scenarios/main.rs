@@ -1,0 +1,6 @@
+//! The whole stack on modelled hardware: what a user sees, with good devices and with odd ones.
+//!
+//! A field report becomes a test in `field_cases`, named after what the device does.
+
+mod good_disk;
+mod rig;
