@@ -3,4 +3,5 @@
 //! A field report becomes a test in `field_cases`, named after what the device does.
 
 mod good_disk;
+mod letting_go;
 mod rig;
