@@ -35,7 +35,7 @@ pub enum End {
     Status(CswStatus, u32),
     /// Without one, but reset recovery brought both sides back in step.
     Recovered(BotError),
-    /// Without one, and reset recovery failed too: only a port reset can help.
+    /// Without one, and reset recovery failed too: only a port reset can help. Both pipes are quiet.
     Broken(BotError),
 }
 
@@ -90,6 +90,9 @@ pub enum Action {
     Wait,
     /// The command has ended; nothing of it is under way any more.
     Finish(End),
+    /// A pipe cannot be made quiet: the controller may reach the command's memory for as long as the
+    /// device is open. Give the device up; the command ends when the controller has closed it.
+    GiveUp,
 }
 
 /// How far the data has come.
@@ -202,7 +205,7 @@ impl Machine {
             (Phase::Recovery(step, error), Input::Operated(result)) => {
                 self.recovery_step(step, error, result)
             }
-            (Phase::Recovery(_, error), Input::Deadline) => self.finish(End::Broken(error)),
+            (Phase::Recovery(step, error), Input::Deadline) => self.recovery_failed(step, error),
             // The ends of transfers that recovery has taken back.
             (Phase::Recovery(..), _) => Action::Wait,
             (_, Input::Deadline) => self.recover(BotError::Timeout),
@@ -431,7 +434,7 @@ impl Machine {
         result: Result<(), UsbError>,
     ) -> Action {
         if result.is_err() {
-            return self.finish(End::Broken(error));
+            return self.recovery_failed(step, error);
         }
         let (next, action) = match step {
             Step::QuiesceOut => (Step::QuiesceIn, Action::Quiesce(Direction::In)),
@@ -442,6 +445,17 @@ impl Machine {
         };
         self.phase = Phase::Recovery(next, error);
         action
+    }
+
+    /// Only behind both quiet pipes is nothing of the command under way.
+    fn recovery_failed(&mut self, step: Step, error: BotError) -> Action {
+        match step {
+            Step::QuiesceOut | Step::QuiesceIn => {
+                self.phase = Phase::Idle;
+                Action::GiveUp
+            }
+            Step::Reset | Step::ClearIn | Step::ClearOut => self.finish(End::Broken(error)),
+        }
     }
 
     fn finish(&mut self, end: End) -> Action {

@@ -711,6 +711,30 @@ mod reset_recovery {
         }
     }
 
+    /// What fails, or does not end, after so many steps.
+    fn failing(steps: usize) -> [Action; 2] {
+        [Input::Operated(Err(UsbError::Timeout)), Input::Deadline].map(|failure| {
+            let mut machine = recovering(steps);
+            let action = machine.step(failure);
+            assert!(!machine.is_busy());
+            action
+        })
+    }
+
+    #[test]
+    fn that_cannot_make_a_pipe_quiet_never_ends_the_command_by_itself() {
+        assert_eq!(failing(0), [Action::GiveUp; 2]);
+        assert_eq!(failing(1), [Action::GiveUp; 2]);
+    }
+
+    #[test]
+    fn that_fails_behind_quiet_pipes_ends_the_command_and_says_why_it_began() {
+        let broken = Action::Finish(End::Broken(BotError::Timeout));
+        for steps in 2..5 {
+            assert_eq!(failing(steps), [broken; 2], "{steps}");
+        }
+    }
+
     #[test]
     fn leaves_the_machine_ready_for_the_next_command() {
         let mut machine = recovering(5);

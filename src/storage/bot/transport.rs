@@ -296,16 +296,23 @@ impl Transport {
         dma: &impl Dma,
         now: Instant,
     ) -> Option<CommandOutcome> {
+        bus.check_controller(&self.bulk_in);
         // What recovery may take before the device counts as broken.
         self.deadline = now + RECOVERY_TIMEOUT;
         self.step(bus, dma, Input::Deadline, now)
     }
 
-    /// The device has gone and the controller has let go of it: the command under way ends.
-    pub fn closed(&mut self, dma: &impl Dma) -> Option<CommandOutcome> {
+    /// The device has gone: nothing is done on it any more. The command under way keeps its memory
+    /// until [`Transport::closed`], since the controller may still reach it.
+    pub fn gone(&mut self) {
         self.machine = Machine::idle();
         self.deadline = Instant::NEVER;
         self.waiting = None;
+    }
+
+    /// The device has gone and the controller has let go of it: the command under way ends.
+    pub fn closed(&mut self, dma: &impl Dma) -> Option<CommandOutcome> {
+        self.gone();
         self.unmap(dma, 0);
         self.request
             .take()
@@ -327,6 +334,10 @@ impl Transport {
             Action::SendData => self.queue_data(bus, Report::Always),
             Action::ReadStatus => self.queue_status(bus),
             Action::Finish(end) => return self.finish(bus, dma, end, now),
+            Action::GiveUp => {
+                self.give_up(bus, now);
+                return None;
+            }
             Action::ClearHalt(direction) => {
                 let pipe = self.pipe(direction);
                 let operation = Operation::ClearHalt(pipe.handle, pipe.address);
@@ -367,8 +378,19 @@ impl Transport {
                 self.waiting = Some(operation);
                 None
             }
+            Err(UsbError::Disconnected) => {
+                self.give_up(bus, now);
+                None
+            }
             Err(error) => self.step(bus, dma, Input::Operated(Err(error)), now),
         }
+    }
+
+    /// The device is being closed, or must be. The command ends when that is done, and not before:
+    /// its memory may still be reached.
+    fn give_up<C: Driver>(&mut self, bus: &mut Bus<'_, C>, now: Instant) {
+        self.gone();
+        bus.give_up(self.bulk_in.device, now);
     }
 
     fn finish<C: Driver>(
@@ -378,6 +400,7 @@ impl Transport {
         end: End,
         now: Instant,
     ) -> Option<CommandOutcome> {
+        self.waiting = None;
         bus.retire(&self.bulk_out);
         if let Some(moved) = self.sensing.take() {
             return self.finish_sense(moved, end);

@@ -113,6 +113,8 @@ impl<C: Driver> Bus<'_, C> {
     /// The time that the lane waited for has come.
     fn lane_time(&mut self, controller: ControllerId, now: Instant) -> Option<BusEvent> {
         let status = self.lane_port(controller)?;
+        let slot = self.controllers.get_mut(usize::from(controller.0))?;
+        slot.lane.as_mut()?.until = Instant::NEVER;
         self.lane_step(controller, Input::Time(status), now)
     }
 
@@ -145,8 +147,11 @@ impl<C: Driver> Bus<'_, C> {
             .get_mut(usize::from(controller.0))?
             .lane
             .as_mut()?;
-        lane.until = Instant::NEVER;
         let action = lane.enumeration.step(input, now);
+        if action == Action::Ignore {
+            return None;
+        }
+        lane.until = Instant::NEVER;
         match self.lane_act(controller, action, now) {
             Ok(event) => event,
             Err(error) => {
@@ -183,6 +188,7 @@ impl<C: Driver> Bus<'_, C> {
                 lane.until = until;
             }
             Action::Wait(until) => lane.until = until,
+            Action::Ignore => {}
             Action::Open(speed) => self.lane_open(controller, root_port, speed, now)?,
             Action::Address => {
                 let device = device.ok_or(gone)?;
