@@ -511,11 +511,7 @@ impl Transport {
     }
 
     /// Queues the data and tells the controller.
-    fn queue_data<C: Driver>(
-        &self,
-        bus: &mut Bus<'_, C>,
-        report: Report,
-    ) -> Result<(), HostError> {
+    fn queue_data<C: Driver>(&self, bus: &mut Bus<'_, C>, report: Report) -> Result<(), HostError> {
         self.submit_data(bus, report)?;
         bus.kick(self.data_pipe());
         Ok(())
