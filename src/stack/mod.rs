@@ -203,7 +203,7 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
     }
 
     /// Stops every controller and lets go of all devices. Requests in flight end with
-    /// [`BlockError::Disconnected`](crate::block::BlockError::Disconnected). Flush first.
+    /// [`BlockError::Disconnected`]. Flush first.
     ///
     /// `true` if every controller has stopped within `timeout`: no DMA happens any more.
     pub fn stop(&mut self, timeout: Duration) -> bool {
