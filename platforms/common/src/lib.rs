@@ -20,6 +20,7 @@
 //! | [`gic`] | interrupt controller, GICv2 |
 //! | [`device_tree`] | RAM, command line, PCIe host bridge, as the boot loader tells them |
 //! | [`demo`] | what is done with the disks |
+//! | [`bench`] | what that costs |
 //! | [`pcie`] | USB controllers behind an ECAM host bridge |
 //!
 //! What it does not do: more than one core (the others stay where firmware parked them), user
@@ -31,6 +32,7 @@ extern crate std;
 
 pub mod aarch64;
 pub mod attention;
+pub mod bench;
 pub mod board;
 pub mod console;
 pub mod demo;

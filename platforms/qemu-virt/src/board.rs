@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use board_common::aarch64::{Start, entry_level, interrupts, timer};
 use board_common::attention::Served;
 use board_common::board::Board;
-use board_common::demo::options::{Mode, Options};
+use board_common::demo::options::Mode;
 use board_common::gic::Gic;
 use board_common::power::Reason;
 use board_common::region::Region;
@@ -78,11 +78,13 @@ impl Board for QemuVirt {
         for ram in start.device_tree.memory() {
             println!("RAM {:#x}..{:#x}", ram.start, ram.end());
         }
-        let options = Options::parse(start.device_tree.command_line())?;
+        let options = host::OPTIONS.changed_by(start.device_tree.command_line())?;
         match options.mode {
             Mode::Hello => take_a_timer_interrupt(),
             Mode::Fault => fault(),
-            Mode::Demo | Mode::Read | Mode::Raw | Mode::Endure => host::run(start, &options, GIC),
+            Mode::Demo | Mode::Read | Mode::Raw | Mode::Endure | Mode::Bench => {
+                host::run(start, &options, GIC)
+            }
         }
     }
 }

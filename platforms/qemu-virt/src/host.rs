@@ -2,11 +2,12 @@
 
 use core::ptr::NonNull;
 
-use board_common::aarch64::{Start, timer};
+use board_common::aarch64::{Start, counters, timer};
 use board_common::attention::{Attention, Half};
-use board_common::console;
+use board_common::bench::memory::Memory;
+use board_common::bench::meter::Meter;
 use board_common::demo::buffers::Buffers;
-use board_common::demo::options::Options;
+use board_common::demo::options::{Mode, Options, Waiting};
 use board_common::demo::session::{self, Tools};
 use board_common::gic::Gic;
 use board_common::machine::Machine;
@@ -15,7 +16,7 @@ use board_common::pcie::function::Function;
 use board_common::pcie::handoff;
 use board_common::pcie::usb::{Kind, UsbController};
 use board_common::power::Reason;
-use board_common::println;
+use board_common::{bench, console, println, wake};
 use heapless::Vec;
 use rootport::Host;
 use rootport::dma::{BusAddress, CoherentRegion};
@@ -30,10 +31,23 @@ use static_cell::ConstStaticCell;
 
 use crate::pci::{self, MOST_CONTROLLERS};
 
-/// Policy: room for a hub full of disks on each controller.
+/// What an empty command line means.
+pub(crate) const OPTIONS: Options = if cfg!(feature = "bench") {
+    // As the other stacks in the comparison: they poll, and they keep the caches in step.
+    Options {
+        mode: Mode::Bench,
+        waiting: Waiting::Polling,
+        ..Options::DEFAULT
+    }
+} else {
+    Options::DEFAULT
+};
+
 const PORTS: usize = 64;
-const DEVICES: usize = 16;
-const REQUESTS: usize = 16;
+/// Policy: room for a hub full of disks on each controller; measurements are made with one.
+const DEVICES: usize = if cfg!(feature = "bench") { 1 } else { 16 };
+/// As many as the measurements want.
+const REQUESTS: usize = 32;
 /// Endpoint 0 and two bulk endpoints for each device, and transfers for a command of each.
 const ENDPOINTS: usize = 3 * DEVICES;
 const TRANSFERS: usize = 8 * DEVICES;
@@ -56,7 +70,7 @@ pub(crate) fn run(mut start: Start, options: &Options, gic: Gic) -> Result<(), R
     let mut drivers: Vec<Driver, MOST_CONTROLLERS> = Vec::new();
     let mut functions: Vec<Function<Ecam>, MOST_CONTROLLERS> = Vec::new();
     for controller in &found {
-        if let Some(driver) = make_driver(controller, drivers.len(), gic) {
+        if let Some(driver) = make_driver(controller, drivers.len(), options, gic) {
             // As many places as were found.
             let _ = drivers.push(driver);
             let _ = functions.push(controller.function);
@@ -80,6 +94,9 @@ pub(crate) fn run(mut start: Start, options: &Options, gic: Gic) -> Result<(), R
         host.add_controller(driver)
             .map_err(|error| Reason::new(format_args!("adding a controller: {error:?}")))?;
     }
+    if options.mode == Mode::Bench {
+        return measure(&mut host, options);
+    }
     let buffers = Buffers::take().ok_or("the buffers are taken once")?;
     let mut tools = Tools {
         buffers,
@@ -89,15 +106,41 @@ pub(crate) fn run(mut start: Start, options: &Options, gic: Gic) -> Result<(), R
     session::run(&mut host, options, &mut tools)
 }
 
+fn measure(
+    host: &mut Host<'_, Machine<Function<Ecam>, MOST_CONTROLLERS>, Driver>,
+    options: &Options,
+) -> Result<(), Reason> {
+    counters::start_counting();
+    let meter = Meter {
+        instructions: counters::instructions,
+        ticks: counters::ticks,
+        waits: wake::waits,
+    };
+    let tools = bench::Tools {
+        meter,
+        memory: Memory::take().ok_or("the buffers are taken once")?,
+        rounds: options.rounds,
+    };
+    bench::run(host, tools)
+}
+
 /// The driver of a controller, with its interrupt attached and its DMA allowed. `None`, and a line
 /// on the console, for one that cannot be used.
-fn make_driver(controller: &UsbController<Ecam>, index: usize, gic: Gic) -> Option<Driver> {
+fn make_driver(
+    controller: &UsbController<Ecam>,
+    index: usize,
+    options: &Options,
+    gic: Gic,
+) -> Option<Driver> {
     let registers = controller.registers;
     let base = NonNull::new(registers.start as *mut u8)?;
     // SAFETY: `pci::find` has placed and mapped this controller's registers here, aligned to their
     // size, and nothing else reaches them.
     let window = unsafe { MmioWindow::new(base, registers.length) };
-    let interrupt = pci::interrupt(controller);
+    let interrupt = match options.waiting {
+        Waiting::Asleep => pci::interrupt(controller),
+        Waiting::Polling => None,
+    };
     let made = match controller.kind {
         Kind::Xhci => make_xhci(&controller.function, window, index, interrupt.is_some()),
         Kind::Ehci => make_ehci(&controller.function, window, index, interrupt.is_some()),

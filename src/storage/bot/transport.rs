@@ -57,10 +57,10 @@ mod part {
 /// Counters of copies, for the figures that a user may ask for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CopyCount {
-    /// Commands whose data was bounced in part.
-    pub bounces: u64,
-    /// Bytes that were copied.
-    pub bytes: u64,
+    /// Commands of which bytes were copied.
+    pub copied: u64,
+    /// Bytes of their data that went through the bounce area.
+    pub bounced: u64,
 }
 
 /// One Bulk-Only device.
@@ -213,8 +213,8 @@ impl Transport {
         let mapping = Mapping::map(dma, rules, buffer, direction, Some(&self.bounce));
         let mapping = mapping.map_err(TransportError::Memory)?;
         if mapping.bounced() != 0 {
-            self.copies.bounces += 1;
-            self.copies.bytes += mapping.bounced() as u64;
+            self.copies.copied += 1;
+            self.copies.bounced += mapping.bounced() as u64;
         }
         Ok(Some(mapping))
     }

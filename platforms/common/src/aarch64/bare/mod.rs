@@ -1,6 +1,7 @@
 //! The part of `aarch64` that touches system registers: bare metal only.
 
 mod address_space;
+pub mod counters;
 mod entry;
 mod exceptions;
 pub mod interrupts;
