@@ -23,7 +23,7 @@ pub mod meter;
 pub mod workload;
 
 use rootport::block::queue::DiskId;
-use rootport::time::Duration;
+use rootport::time::{Duration, Instant};
 use rootport::usb::Driver;
 use rootport::{Host, Platform};
 
@@ -152,10 +152,9 @@ fn poll_for_nothing<P: Platform, C: Driver>(host: &mut Host<'_, P, C>, meter: &M
     });
     print("turn.1", &mut |host| {
         for _ in 0..EMPTY_POLLS {
-            let now = host.platform().now();
             host.poll();
-            // At once: asleep, it would be a sleep.
-            host.platform().wait(now);
+            // Until a moment that has passed, so that it is not slept through.
+            host.platform().wait(Instant::from_micros(0));
         }
     });
 }
