@@ -1,16 +1,45 @@
 //! The only place that knows the driver library: a [`Machine`] as its [`Platform`], [`Dma`] and
 //! [`Bus`].
 //!
+//! A test of the whole stack in twenty lines:
+//!
 //! ```
-//! use rootport::Platform;
+//! use rootport::Host;
+//! use rootport::block::{BlockDevice, Lba};
+//! use rootport::host::Controller;
+//! use rootport::host::xhci::{Options, Xhci, XhciMemory};
+//! use rootport::stack::Tables;
+//! use rootport::time::Duration;
 //! use rootport_models::adapter::ModelPlatform;
+//! use rootport_models::controller::xhci::Traits;
+//! use rootport_models::device::{Link, Script, scsi::LogicalUnit};
 //! use rootport_models::machine::Machine;
 //!
+//! // A board with an RK3328's controller, and a SuperSpeed disk in its second port.
 //! let machine = Machine::default();
+//! let controller = machine.add_xhci(Traits::rk3328());
+//! let unit = LogicalUnit::disk(65536, 512).content(b"hello");
+//! let disk = Script::new().speed(Link::Super).unit(unit).build();
+//! machine.plug(controller, 1, disk.clone());
+//!
+//! // The library on it.
 //! let platform = ModelPlatform::new(&machine);
-//! let before = platform.now();
-//! machine.advance(3_000_000);
-//! assert_eq!((platform.now() - before).as_millis(), 3);
+//! let bus = platform.bus(controller);
+//! let region = platform.coherent_region(1 << 20);
+//! let mut tables = Tables::<_, 1, 8, 8, 8>::new();
+//! let mut memory = XhciMemory::<8, 32, 64>::new();
+//! let mut host = Host::new(platform, region, tables.storage());
+//! let xhci = Xhci::new(bus, 0, memory.slices(), Options::default()).unwrap();
+//! host.add_controller(Controller::Xhci(xhci)).unwrap();
+//! host.start();
+//!
+//! // Ten seconds of waiting take no time here.
+//! assert!(host.poll_until(Duration::from_secs(10), |host| host.first_disk().is_ok()));
+//! let id = host.first_disk().unwrap();
+//! let mut block = machine.buffer(512, 0);
+//! host.disk(id).read(Lba(0), &mut block).unwrap();
+//! assert_eq!(&block[..5], b"hello");
+//! assert_eq!(disk.opcodes().last(), Some(&0x28), "it came by READ(10)");
 //! ```
 
 use std::fmt;

@@ -300,6 +300,26 @@ fn an_aborted_command_ends_with_25_and_the_ring_with_24() {
 }
 
 #[test]
+fn an_abort_leaves_the_next_command_alone() {
+    let faults = Faults {
+        commands: [(0, CompletionFault::Never)].into(),
+        ..Faults::none()
+    };
+    let mut raw = with_disks(Traits::default(), faults);
+    raw.queue_command([0, 0, 0, 23 << 10]);
+    let next = raw.queue_command([0, 0, 0, 9 << 10]);
+    raw.write(raw.doorbells, 0);
+    raw.write(raw.operational + 0x18, 4);
+    assert_eq!(raw.event_of(33).code(), 25);
+    let stopped = raw.event_of(33);
+    assert_eq!((stopped.code(), stopped.pointer()), (24, next));
+    raw.machine.advance(MILLISECOND);
+    raw.write(raw.doorbells, 0);
+    let event = raw.event_of(33);
+    assert_eq!((event.code(), event.pointer(), event.slot()), (1, next, 1));
+}
+
+#[test]
 fn an_abort_may_hang() {
     let faults = Faults {
         commands: [(0, CompletionFault::Never)].into(),
