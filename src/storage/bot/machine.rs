@@ -74,6 +74,8 @@ pub enum Action {
     SendAll,
     /// Queue data and status.
     SendRest,
+    /// Queue the data alone.
+    SendData,
     /// Queue the status read alone.
     ReadStatus,
     /// Clear the halt of the pipe in this direction.
@@ -111,7 +113,7 @@ enum StatusRead {
     Pending,
     /// It came while a halt was being cleared.
     Early(StatusResult),
-    /// Its read has ended without a status, and another must be queued.
+    /// No read is queued: it waits for the data, or has ended without a status.
     Due,
 }
 
@@ -179,10 +181,13 @@ impl Machine {
             DataPhase::None => Data::Moved(0),
             DataPhase::In(_) | DataPhase::Out(_) => Data::Pending,
         };
-        self.status = StatusRead::Pending;
+        self.status = match (queueing, data) {
+            (Queueing::AfterData, DataPhase::In(_) | DataPhase::Out(_)) => StatusRead::Due,
+            _ => StatusRead::Pending,
+        };
         self.second_status = false;
         match queueing {
-            Queueing::AfterCommand => {
+            Queueing::AfterCommand | Queueing::AfterData => {
                 self.phase = Phase::Command;
                 Action::SendCommand
             }
@@ -206,7 +211,10 @@ impl Machine {
             (_, Input::Deadline) => self.recover(BotError::Timeout),
             (Phase::Command, Input::Command(outcome)) if outcome.is_ok() => {
                 self.phase = Phase::Transfer;
-                Action::SendRest
+                match self.status {
+                    StatusRead::Due => Action::SendData,
+                    _ => Action::SendRest,
+                }
             }
             (_, Input::Command(outcome)) => match outcome {
                 Outcome::Complete | Outcome::Short => Action::Wait,
@@ -249,7 +257,10 @@ impl Machine {
                 Some(Err(fault)) => self.recover(BotError::Status(fault)),
                 None => {
                     self.data = Data::Moved(actual);
-                    Action::Wait
+                    match (self.phase, self.status) {
+                        (Phase::Transfer, StatusRead::Due) => self.read_status(),
+                        _ => Action::Wait,
+                    }
                 }
             },
             Outcome::Stall => {
@@ -463,3 +474,7 @@ impl Machine {
 #[cfg(test)]
 #[path = "machine_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "after_data_tests.rs"]
+mod after_data_tests;

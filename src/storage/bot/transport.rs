@@ -296,6 +296,7 @@ impl Transport {
         dma: &impl Dma,
         now: Instant,
     ) -> Option<CommandOutcome> {
+        bus.check_controller(&self.bulk_in);
         // What recovery may take before the device counts as broken.
         self.deadline = now + RECOVERY_TIMEOUT;
         self.step(bus, dma, Input::Deadline, now)
@@ -330,6 +331,7 @@ impl Transport {
             Action::Wait => Ok(()),
             Action::SendCommand | Action::SendAll => Ok(()),
             Action::SendRest => self.queue_rest(bus),
+            Action::SendData => self.queue_data(bus, Report::Always),
             Action::ReadStatus => self.queue_status(bus),
             Action::Finish(end) => return self.finish(bus, dma, end, now),
             Action::GiveUp => {
@@ -495,21 +497,41 @@ impl Transport {
 
     /// Queues the data, if there is any, and the status behind it.
     fn queue_rest<C: Driver>(&self, bus: &mut Bus<'_, C>) -> Result<(), HostError> {
-        let announced = self.announced();
-        let (pipe, report) = match announced {
-            DataPhase::None => return self.queue_status(bus),
+        match self.announced() {
+            DataPhase::None => {}
             // A data phase that is as long as a status wrapper may be one: look at it.
             DataPhase::In(length) if length as usize == Csw::LENGTH => {
-                (&self.bulk_in, Report::Always)
+                self.submit_data(bus, Report::Always)?;
             }
             // The status behind it on the same pipe says that it is done.
-            DataPhase::In(_) => (&self.bulk_in, Report::Unexpected),
-            DataPhase::Out(_) => (&self.bulk_out, Report::WithoutInterrupt),
-        };
+            DataPhase::In(_) => self.submit_data(bus, Report::Unexpected)?,
+            DataPhase::Out(_) => self.queue_data(bus, Report::WithoutInterrupt)?,
+        }
+        self.queue_status(bus)
+    }
+
+    /// Queues the data and tells the controller.
+    fn queue_data<C: Driver>(
+        &self,
+        bus: &mut Bus<'_, C>,
+        report: Report,
+    ) -> Result<(), HostError> {
+        self.submit_data(bus, report)?;
+        bus.kick(self.data_pipe());
+        Ok(())
+    }
+
+    /// Queues the data; the controller is not told.
+    fn submit_data<C: Driver>(
+        &self,
+        bus: &mut Bus<'_, C>,
+        report: Report,
+    ) -> Result<(), HostError> {
         let tag = self.tag_of(part::DATA);
+        let pipe = self.data_pipe();
         match (self.sensing, self.mapping.as_ref()) {
             (None, Some(mapping)) => {
-                bus.submit(pipe, self.function, tag, mapping.segments(), report)?;
+                bus.submit(pipe, self.function, tag, mapping.segments(), report)
             }
             (sensing, _) => {
                 let at = if sensing.is_some() {
@@ -517,15 +539,18 @@ impl Transport {
                 } else {
                     layout::SCRATCH_AT
                 };
-                let memory = self.memory.raw(at, announced.length() as usize);
+                let memory = self.memory.raw(at, self.announced().length() as usize);
                 let segments = [memory.map(Segment::from).ok_or(HostError::TooLong)?];
-                bus.submit(pipe, self.function, tag, &segments, report)?;
+                bus.submit(pipe, self.function, tag, &segments, report)
             }
         }
-        if pipe.address.direction() == Direction::Out {
-            bus.kick(pipe);
+    }
+
+    fn data_pipe(&self) -> &Pipe {
+        match self.announced() {
+            DataPhase::Out(_) => &self.bulk_out,
+            DataPhase::In(_) | DataPhase::None => &self.bulk_in,
         }
-        self.queue_status(bus)
     }
 
     fn queue_status<C: Driver>(&self, bus: &mut Bus<'_, C>) -> Result<(), HostError> {
