@@ -71,8 +71,11 @@ fn a_command_for_a_disabled_endpoint_is_a_mistake() {
 #[test]
 fn address_device_twice_is_a_context_state_error() {
     let (mut raw, slot) = configured(0);
+    let [low, high] = raw.machine.load(raw.contexts + 8 * u64::from(slot));
     raw.prepare_address(slot, 0, 3);
-    // The entry of the slot has changed, and is not looked at any more.
+    raw.machine
+        .store(raw.contexts + 8 * u64::from(slot), &[low, high]);
+    raw.machine.release();
     assert_eq!(raw.command_with_input(11, slot).code(), 19);
 }
 
@@ -377,4 +380,18 @@ fn a_halted_controller_has_no_doorbells() {
     raw.write(raw.operational, raw.read(raw.operational) & !1);
     raw.until(raw.operational + 4, |status| status & 1 != 0);
     breaks("xHCI 1.2 §4.7", || raw.write(raw.doorbells, 0));
+}
+
+#[test]
+fn an_input_context_is_not_changed_under_way() {
+    let mut raw = with_disks(Traits::default(), Faults::none());
+    let speed = raw.reset_port(0);
+    let slot = raw.enable_slot();
+    raw.prepare_address(slot, 0, speed);
+    let (low, high) = (raw.input as u32, (raw.input >> 32) as u32);
+    raw.queue_command([low, high, 0, slot << 24 | 11 << 10]);
+    raw.write(raw.doorbells, 0);
+    raw.clear_input();
+    raw.machine.release();
+    breaks("xHCI 1.2 §4.6", || raw.machine.advance(MILLISECOND));
 }

@@ -233,3 +233,13 @@ fn an_input_context_is_somewhere() {
     raw.input = 0;
     breaks("xHCI 1.2 §6.2.5", || raw.command_with_input(11, slot));
 }
+
+#[test]
+fn the_entry_of_an_enabled_slot_stays() {
+    let (mut raw, slot) = configured(0);
+    raw.machine.store(raw.contexts + 8 * u64::from(slot), &[0]);
+    raw.machine.release();
+    breaks("xHCI 1.2 §6.1", || {
+        raw.command([0, 0, 0, slot << 24 | 3 << 16 | 15 << 10])
+    });
+}

@@ -160,6 +160,13 @@ impl Xhci {
         if slot.contexts == 0 {
             return;
         }
+        let entry = self.operational.device_contexts + 8 * u64::from(number);
+        let named = around.memory.read64(entry);
+        require!(
+            named == slot.contexts,
+            "xHCI 1.2 §6.1",
+            "entry {number} of the device context array became {named:#x} while the slot is enabled"
+        );
         for (index, kept) in slot.output.iter().enumerate() {
             let words: Words = around
                 .memory

@@ -4,7 +4,7 @@
 //! The controller produces: it writes an event TRB with its cycle bit, never more than the driver
 //! has left room for. With one place left it writes Event Ring Full and holds the rest back.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use super::operational::EVENT_INTERRUPT;
 use super::traits::Signal;
@@ -45,6 +45,8 @@ pub(super) struct Interrupter {
     pub(super) dequeue_written: bool,
     pub(super) busy: bool,
     pub(super) segments: Vec<Segment>,
+    /// What was written to each place.
+    written: BTreeMap<u64, [u32; 4]>,
     /// Where the next event goes: a place counted over all segments.
     pub(super) enqueue: u64,
     pub(super) cycle_is_zero: bool,
@@ -209,9 +211,16 @@ impl Xhci {
 
     fn write_event(&mut self, around: &mut Surroundings<'_>, index: usize, event: Held) {
         let interrupter = &mut self.interrupters[index];
-        let address = interrupter.address_of(interrupter.enqueue);
+        let place = interrupter.enqueue;
+        let address = interrupter.address_of(place);
         let mut words = event.words;
         words[3] |= u32::from(!interrupter.cycle_is_zero);
+        let kept = interrupter.written.insert(place, words).unwrap_or_default();
+        require!(
+            around.memory.visible_words(address) == kept,
+            "xHCI 1.2 §4.9.4",
+            "the driver wrote to the event ring at {address:#x}, which is the controller's"
+        );
         interrupter.advance();
         interrupter.wants |= event.interrupts;
         around.memory.write_words(address, &words);

@@ -9,7 +9,6 @@ use crate::controller::Surroundings;
 pub(super) const RUN: u32 = 1;
 const RESET: u32 = 1 << 1;
 pub(super) const INTERRUPTER_ENABLE: u32 = 1 << 2;
-const HOST_SYSTEM_ERROR_ENABLE: u32 = 1 << 3;
 const SAVE_OR_RESTORE: u32 = 0b11 << 8;
 /// RsvdP bits of USBCMD (§5.4.1): 6:4, 12, 31:17.
 const COMMAND_RESERVED: u32 = 0xfffe_1070;
@@ -257,9 +256,6 @@ impl Xhci {
             Death::HostSystemError => {
                 self.operational.status |= HOST_SYSTEM_ERROR | HALTED;
                 self.operational.command &= !RUN;
-                if self.operational.command & HOST_SYSTEM_ERROR_ENABLE != 0 {
-                    self.interrupts += 1;
-                }
             }
             Death::ControllerError => self.operational.status |= CONTROLLER_ERROR | HALTED,
         }
