@@ -138,9 +138,15 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                 self.platform
                     .log(format_args!("usb: storage not configured: {error:?}"));
                 if let Some(slot) = self.functions.get_mut(usize::from(index)) {
+                    let device = slot.function.device();
                     slot.function.closed(&mut self.bus, &self.platform, index);
+                    if let Some(device) = device {
+                        self.bus.try_again(device, error, now);
+                    }
+                    if slot.absent_until.is_none() {
+                        self.free_function(index);
+                    }
                 }
-                self.free_function(index);
             }
         }
     }

@@ -6,7 +6,7 @@
 
 use crate::rig::{HIGH_PORT, ModelHost, Rig};
 use rootport::block::{BlockDevice, Lba};
-use rootport::time::Duration;
+use rootport::time::{Duration, Instant};
 use rootport_models::controller::xhci::{CompletionFault, Death, Faults, Traits};
 use rootport_models::device::bot::{Action, opcode};
 use rootport_models::device::scsi::LogicalUnit;
@@ -21,9 +21,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 struct Life {
     /// When the disk was found.
-    found: Option<Duration>,
+    found: Option<Instant>,
     /// When the last call ended.
-    ended: Duration,
+    ended: Instant,
     /// Calls that went well, of 6.
     good: usize,
 }
@@ -135,7 +135,7 @@ fn an_answer_may_come_while_recovery_is_stuck() {
 #[test]
 fn a_controller_may_die_at_any_moment() {
     let life = live(Faults::none());
-    let found = life.found.map_or(0, Duration::as_micros);
+    let found = life.found.map_or(0, Instant::as_micros);
     let enumeration = (1_000..found).step_by(30_000);
     let calls = (found..life.ended.as_micros()).step_by(400);
     let moments: Vec<_> = enumeration.chain(calls).collect();
