@@ -1,0 +1,5 @@
+//! The strict xHCI model under a raw driver: first driven well, then with one rule broken at a
+//! time. Each broken rule must be named by its section.
+
+mod bring_up;
+mod raw;
