@@ -28,6 +28,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub use buffer::Buffer;
 
 use crate::controller::Controller;
+use crate::controller::ehci::{self, Ehci};
 use crate::controller::xhci::{Faults, Traits, Xhci};
 use crate::device::{Nanoseconds, UsbDevice};
 use crate::memory::Moved;
@@ -152,6 +153,28 @@ impl Machine {
     /// Adds a controller with a plan of what goes wrong: its index.
     pub fn add_faulty_xhci(&self, traits: Traits, faults: Faults) -> usize {
         self.add(Box::new(Xhci::new(traits, faults)))
+    }
+
+    /// Adds an EHCI controller without faults: its index.
+    pub fn add_ehci(&self, traits: ehci::Traits) -> usize {
+        self.add_faulty_ehci(traits, ehci::Faults::none())
+    }
+
+    /// Adds an EHCI controller with a plan of what goes wrong: its index.
+    pub fn add_faulty_ehci(&self, traits: ehci::Traits, faults: ehci::Faults) -> usize {
+        self.add(Box::new(Ehci::new(traits, faults)))
+    }
+
+    /// Adds an EHCI controller that a boot loader has left running: its index, and the bus address
+    /// of the [`ehci::FOREIGN_BYTES`] in which its schedules lie.
+    pub fn add_ehci_left_running(
+        &self,
+        traits: ehci::Traits,
+        faults: ehci::Faults,
+    ) -> (usize, u64) {
+        let bus = self.coherent(ehci::FOREIGN_BYTES);
+        let controller = Ehci::left_running(traits, faults, &mut self.world().memory, bus);
+        (self.add(Box::new(controller)), bus)
     }
 
     /// Adds any controller: its index.
