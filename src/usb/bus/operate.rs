@@ -257,10 +257,9 @@ impl<C: Driver> Bus<'_, C> {
         let begun = self
             .driver(controller)
             .map(|driver| driver.close_device(handle, now));
-        let is_running = self.controller_state(controller) == Some(ControllerState::Running);
         // A running controller that knows no such device has let go of it. One that does not run
         // may know nothing and still reach memory: its devices are closed when it has stopped.
-        if is_running && begun == Some(Err(HostError::Stale)) {
+        if self.runs(controller) && begun == Some(Err(HostError::Stale)) {
             if let Some(entry) = self.device_mut(id) {
                 entry.state = DeviceState::Orphaned;
             }
