@@ -242,6 +242,16 @@ impl<C: Driver> Bus<'_, C> {
         self.close(id, now);
     }
 
+    /// Whether a device has gone or is being closed: [`BusEvent::Closed`] follows, or has come.
+    #[must_use]
+    pub fn is_leaving(&self, id: DeviceId) -> bool {
+        let state = self.device(id).map(|entry| entry.state);
+        matches!(
+            state,
+            None | Some(DeviceState::Closing | DeviceState::Orphaned)
+        )
+    }
+
     /// Begins to close a device; [`BusEvent::Closed`] follows for one that was described.
     pub(super) fn close(&mut self, id: DeviceId, now: Instant) {
         let Some(entry) = self.device_mut(id) else {
