@@ -5,7 +5,9 @@
 
 use super::bring_up::{BringUp, BringUpError, Found};
 use super::capacity::BlockLength;
-use super::cdb::{Command, Extent, UnitAccess, read, synchronize_cache, write};
+use super::cdb::{
+    Command, Extent, PowerChange, UnitAccess, read, start_stop_unit, synchronize_cache, write,
+};
 use super::inquiry::Inquiry;
 use super::sense::{Sense, Verdict};
 use super::transport::{Completion, DataPlace, Outcome, Request, Status, TransportError};
@@ -67,6 +69,8 @@ pub struct UnitEntry {
     pub(crate) seen: u32,
     /// What the unit was before its device was opened again: it must be the same now.
     pub(crate) before: Option<Found>,
+    /// How often its device had to be reset while a command of a bring-up was under way.
+    pub(crate) interruptions: u8,
 }
 
 impl UnitEntry {
@@ -82,6 +86,7 @@ impl UnitEntry {
         durability: Durability::NEW,
         seen: 0,
         before: None,
+        interruptions: 0,
     };
 
     /// Whether commands may be issued for requests.
@@ -152,6 +157,10 @@ impl UnitEntry {
                 slot.mark = self.durability.flush_begins();
                 (command, DataPlace::Scratch, policy.flush)
             }
+            Operation::Stop => {
+                let command = start_stop_unit(PowerChange::Stop);
+                (command, DataPlace::Scratch, policy.flush)
+            }
             Operation::Read(lba) => {
                 let (extent, data) = self.next_chunk(capacity.block_length(), slot, lba)?;
                 (read(extent), data, policy.read_write)
@@ -220,6 +229,9 @@ impl UnitEntry {
             self.durability.flushed(slot.mark);
             return Some(Ok(()));
         }
+        if slot.operation == Operation::Stop {
+            return Some(Ok(()));
+        }
         let UnitState::Ready(found) = &self.state else {
             return Some(Err(BlockError::NotReady));
         };
@@ -242,6 +254,7 @@ impl UnitEntry {
         let failed = BlockError::Device(code);
         match sense.verdict() {
             Verdict::Success => self.chunk_done(slot, moved),
+            Verdict::Unsupported if slot.operation == Operation::Stop => Some(Ok(())),
             Verdict::Unsupported if slot.operation == Operation::Flush => {
                 self.flush = FlushSupport::NoFlushCommand;
                 Some(Ok(()))
@@ -284,7 +297,8 @@ fn retry(slot: &mut RequestSlot, retries: u8, error: BlockError) -> Option<Resul
 }
 
 /// What a transport's failure is to the caller, once recovery has done what it could.
-fn transport_failed(error: TransportError) -> BlockError {
+/// What a request ends with whose command the transport could not carry out.
+pub(crate) fn transport_failed(error: TransportError) -> BlockError {
     match error {
         TransportError::Timeout => BlockError::Timeout,
         TransportError::Protocol(_) => BlockError::Protocol,

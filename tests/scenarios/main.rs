@@ -5,5 +5,8 @@
 mod attempts;
 mod field_cases;
 mod good_disk;
+mod leaving;
 mod letting_go;
+mod persistent;
+mod recovery;
 mod rig;
