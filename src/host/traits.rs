@@ -33,6 +33,10 @@ pub trait HostController {
     /// caller reclaims the controller's memory after that.
     fn stop(&mut self, now: Instant);
 
+    /// Whether [`HostController::poll`] would find something, as far as memory and the clock tell. It
+    /// is asked more often than anything else: a load or two.
+    fn is_due(&self, now: Instant) -> bool;
+
     /// Takes the next thing that happened, if any. Bounded work; no register is read where memory
     /// tells as much. The pool is for what `start` allocates after the reset.
     fn poll(&mut self, pool: &mut Pool<'_>, now: Instant) -> Option<Event>;

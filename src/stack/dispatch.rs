@@ -236,7 +236,10 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             return;
         };
         entry.state = match action {
-            Action::Issue(command) => UnitState::BringUp(machine, Next::Issue(command)),
+            Action::Issue(command) => {
+                self.bring_ups = true;
+                UnitState::BringUp(machine, Next::Issue(command))
+            }
             Action::Wait(until) => {
                 self.next_timer = self.next_timer.min(until);
                 UnitState::BringUp(machine, Next::Time(until))

@@ -5,7 +5,7 @@ use super::Host;
 use crate::block::queue::RequestState;
 use crate::platform::Platform;
 use crate::scsi::transport::{DataPlace, Outcome, Request};
-use crate::scsi::unit::{Next, UnitState, transport_failed};
+use crate::scsi::unit::{Next, UnitEntry, UnitState, transport_failed};
 use crate::time::Instant;
 use crate::usb::Driver;
 
@@ -23,11 +23,7 @@ pub(super) enum Work {
 impl<P: Platform, C: Driver> Host<'_, P, C> {
     /// Gives an idle function its next command.
     pub(super) fn schedule(&mut self, function: u8, now: Instant) {
-        while self
-            .functions
-            .get(usize::from(function))
-            .is_some_and(|slot| slot.function.is_idle())
-        {
+        while self.is_idle(function) {
             let begun = match self.next_bring_up(function) {
                 Some(unit) => self.begin_bring_up(function, unit, now),
                 None => match self.next_request(function) {
@@ -41,9 +37,27 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         }
     }
 
-    fn next_bring_up(&self, function: u8) -> Option<u8> {
-        let wants = |state: &UnitState| matches!(state, UnitState::BringUp(_, Next::Issue(_)));
-        let is_due = |entry: &super::UnitEntry| entry.function == function && wants(&entry.state);
+    #[inline]
+    pub(super) fn is_idle(&self, function: u8) -> bool {
+        let slot = self.functions.get(usize::from(function));
+        slot.is_some_and(|slot| slot.function.is_idle())
+    }
+
+    #[inline]
+    fn next_bring_up(&mut self, function: u8) -> Option<u8> {
+        if self.bring_ups {
+            self.find_bring_up(function)
+        } else {
+            None
+        }
+    }
+
+    #[cold]
+    fn find_bring_up(&mut self, function: u8) -> Option<u8> {
+        let wants =
+            |entry: &UnitEntry| matches!(entry.state, UnitState::BringUp(_, Next::Issue(_)));
+        self.bring_ups = self.units.iter().any(wants);
+        let is_due = |entry: &UnitEntry| entry.function == function && wants(entry);
         self.units.iter().position(is_due).map(|index| index as u8)
     }
 

@@ -95,12 +95,17 @@ impl<B: Bus> HostController for Xhci<'_, B> {
     }
 
     #[inline]
-    fn poll(&mut self, pool: &mut Pool<'_>, now: Instant) -> Option<Event> {
+    fn is_due(&self, now: Instant) -> bool {
         let ready = match &self.base {
             Some(base) => base.events.is_ready(),
             None => false,
         };
-        if !ready && now < self.wake {
+        ready || now >= self.wake
+    }
+
+    #[inline]
+    fn poll(&mut self, pool: &mut Pool<'_>, now: Instant) -> Option<Event> {
+        if !self.is_due(now) {
             return None;
         }
         self.poll_further(pool, now)
@@ -117,6 +122,7 @@ impl<B: Bus> HostController for Xhci<'_, B> {
         self.read_alive()
     }
 
+    #[inline]
     fn next_deadline(&self) -> Instant {
         self.wake
     }
