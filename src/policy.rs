@@ -11,6 +11,11 @@ pub enum Queueing {
     /// With the command wrapper: one interrupt less a command. The device sees IN tokens while it
     /// still takes the wrapper, which BOT 1.0 allows and some devices may not expect.
     Eager,
+    /// One after the other: the data when the wrapper has arrived, the status when the data has.
+    /// One interrupt more a command, for devices that cannot hold a transfer which waits behind
+    /// another. QEMU's `usb-storage` before 10.1 is one: where the data takes a moment, a status
+    /// read that is queued already is never answered, or is stalled before a write's data.
+    AfterData,
 }
 
 /// Deadlines and limits of the stack. The defaults suit disks of every age; an embedder may change

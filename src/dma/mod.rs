@@ -13,6 +13,7 @@
 //! load or store, because the device may change it at any moment.
 
 mod address;
+mod block;
 mod buffer;
 mod pool;
 mod region;
@@ -21,6 +22,7 @@ pub mod streaming;
 pub(crate) mod testing;
 
 pub use address::BusAddress;
+pub use block::Block;
 pub use buffer::{DmaBuffer, RawBuffer};
 pub use pool::{Allocation, Class, Owner, Pool, PoolError, PoolRecord, PoolUsage, Rules};
 pub use region::CoherentRegion;

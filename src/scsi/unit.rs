@@ -276,3 +276,7 @@ impl From<&Sense> for SenseCode {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "unit_tests.rs"]
+mod tests;

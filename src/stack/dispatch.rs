@@ -132,7 +132,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                     let device = slot.function.device();
                     slot.function.closed(&mut self.bus, &self.platform, index);
                     if let Some(device) = device {
-                        self.bus.give_up(device, error, now);
+                        self.bus.retry(device, error, now);
                     }
                 }
             }

@@ -252,6 +252,9 @@ impl Function {
     /// The device has gone: no more commands; what is under way ends with [`Function::closed`].
     pub fn gone(&mut self) {
         self.state = State::Leaving;
+        if let Some(transport) = self.transport.as_mut() {
+            transport.gone();
+        }
     }
 
     /// The controller has let go of the device: the command under way ends, the memory goes back.

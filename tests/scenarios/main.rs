@@ -5,4 +5,5 @@
 mod attempts;
 mod field_cases;
 mod good_disk;
+mod letting_go;
 mod rig;

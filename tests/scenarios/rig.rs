@@ -231,9 +231,9 @@ impl Rig {
 
     /// What `work` returns, and how much virtual time it took.
     pub(crate) fn timed<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> (T, Duration) {
-        let before = self.now();
+        let before = self.instant();
         let result = work(self);
-        (result, self.now() - before)
+        (result, self.instant() - before)
     }
 
     /// The same, with `limit` asserted.
@@ -255,7 +255,12 @@ impl Rig {
     }
 
     /// Virtual time since the start.
-    pub(crate) fn now(&self) -> Instant {
+    pub(crate) fn now(&self) -> Duration {
+        self.instant() - Instant::from_micros(0)
+    }
+
+    /// The same, to reckon with.
+    pub(crate) fn instant(&self) -> Instant {
         self.host.platform().now()
     }
 

@@ -87,6 +87,8 @@ pub struct EndpointRecord {
     in_flight: u8,
     /// The most transfers in flight.
     pub(super) limit: u8,
+    /// The qTD that is to end next, if anything is in flight.
+    watched: u16,
 }
 
 impl EndpointRecord {
@@ -107,6 +109,7 @@ impl EndpointRecord {
         back: NO_RECORD,
         in_flight: 0,
         limit: 0,
+        watched: 0,
     };
 
     /// Makes the place an endpoint of `device`.
@@ -161,14 +164,10 @@ impl EndpointRecord {
         records: &mut Records<'_>,
         transfer: &Transfer<'_>,
     ) -> Result<(), HostError> {
-        let visible = match self.stage {
-            Stage::Linked if !self.halted => true,
-            Stage::Leaving(Reason::Change, _) | Stage::Draining(Reason::Change) if !self.halted => {
-                false
-            }
-            Stage::Free | Stage::Opened => return Err(HostError::Stale),
-            _ => return Err(HostError::Halted),
-        };
+        let visible = self.stage == Stage::Linked && !self.halted;
+        if !visible {
+            self.may_hold()?;
+        }
         if self.in_flight == self.limit {
             self.retire(records);
             if self.in_flight == self.limit {
@@ -191,17 +190,27 @@ impl EndpointRecord {
             ..TransferRecord::EMPTY
         };
         self.append(records, record);
-        if visible {
+        // Nothing leads to it past one that is held.
+        if visible || self.held.is_some() {
             if let Some(queue) = &self.queue {
                 queue.activate(prepared);
             }
-        } else if self.held.is_none() {
+        } else {
             self.held = Some(prepared);
-        } else if let Some(queue) = &self.queue {
-            // Nothing leads to it past the one that is held.
-            queue.activate(prepared);
         }
         Ok(())
+    }
+
+    /// Whether a transfer may be queued although the controller cannot see it yet.
+    #[cold]
+    fn may_hold(&self) -> Result<(), HostError> {
+        match self.stage {
+            Stage::Leaving(Reason::Change, _) | Stage::Draining(Reason::Change) if !self.halted => {
+                Ok(())
+            }
+            Stage::Free | Stage::Opened => Err(HostError::Stale),
+            _ => Err(HostError::Halted),
+        }
     }
 
     fn prepare(&mut self, transfer: &Transfer<'_>) -> Result<Prepared, HostError> {
@@ -210,6 +219,7 @@ impl EndpointRecord {
         queue.prepare(transfer, identity.max_packet.into())
     }
 
+    #[inline]
     fn append(&mut self, records: &mut Records<'_>, record: TransferRecord) {
         // A record is there: the endpoint was promised `limit` of them.
         let Some(index) = records.take(record) else {
@@ -217,18 +227,23 @@ impl EndpointRecord {
         };
         match records.get_mut(self.back) {
             Some(back) if self.in_flight != 0 => back.next = index,
-            _ => self.front = index,
+            _ => {
+                self.front = index;
+                self.watched = record.span.first;
+            }
         }
         self.back = index;
         self.in_flight += 1;
     }
 
-    /// Takes the oldest transfer out of the line.
+    /// Takes the oldest transfer out of the line. The next one lies right behind it.
+    #[inline]
     fn pop(&mut self, records: &mut Records<'_>) {
         let index = self.front;
         if let Some(record) = records.get_mut(index) {
             self.front = record.next;
             if let Some(queue) = self.queue.as_mut() {
+                self.watched = queue.after(record.span.first, record.span.count);
                 queue.give_back(record.span.count);
             }
             records.put(index);
@@ -236,15 +251,27 @@ impl EndpointRecord {
         }
     }
 
-    /// Takes transfers that have ended until one of them is to be reported.
+    /// Whether the controller is still at work on the oldest transfer: one read of memory. Something
+    /// is in flight.
     #[inline]
+    pub(super) fn is_waiting(&self) -> bool {
+        self.queue
+            .as_ref()
+            .is_some_and(|queue| queue.read_token(self.watched).is_set(TOKEN::ACTIVE))
+    }
+
+    /// Takes transfers that have ended until one of them is to be reported.
     pub(super) fn take_ended(&mut self, records: &mut Records<'_>, index: u8) -> Option<Event> {
         loop {
             if self.in_flight == 0 || self.halted {
                 return None;
             }
             let record = records.get_mut(self.front)?;
-            let ending = record.progress(self.queue.as_ref()?)?;
+            let queue = self.queue.as_ref()?;
+            let Some(ending) = record.progress(queue) else {
+                self.watched = queue.after(record.span.first, record.done);
+                return None;
+            };
             let (token, report) = (record.token, record.report);
             self.halted = !ending.outcome.is_ok();
             self.pop(records);

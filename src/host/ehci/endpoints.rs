@@ -121,14 +121,17 @@ impl<B: Bus> Ehci<'_, B> {
     pub(super) fn scan(&mut self) -> Option<Event> {
         while let Some(index) = self.active.first_from(self.cursor) {
             let endpoint = self.endpoints.get_mut(usize::from(index))?;
-            if let Some(event) = endpoint.take_ended(&mut self.records, index) {
-                dma::acquire();
-                self.cursor = u16::from(index);
-                self.last_activity = self.now;
-                return Some(event);
-            }
-            if endpoint.is_idle() || endpoint.halted {
-                self.active.remove(index);
+            if !endpoint.is_waiting() {
+                let event = endpoint.take_ended(&mut self.records, index);
+                if endpoint.is_idle() || endpoint.halted {
+                    self.active.remove(index);
+                }
+                if event.is_some() {
+                    dma::acquire();
+                    self.cursor = u16::from(index);
+                    self.last_activity = self.now;
+                    return event;
+                }
             }
             self.cursor = u16::from(index) + 1;
         }

@@ -12,7 +12,7 @@
 //! | file | what |
 //! |---|---|
 //! | `regs`, `capability` | registers, and what the chip says about itself |
-//! | `queue_head`, `transfer_descriptor`, `queue` | the structures, and one endpoint's queue of them |
+//! | `queue_head`, `transfer_descriptor`, `queue`, `encode` | the structures, one endpoint's queue of them, and how a transfer gets there |
 //! | `transfer`, `endpoint` | a transfer in flight; an endpoint and its line of transfers |
 //! | `schedule`, `periodic`, `unlink` | the two schedules, and how endpoints leave them |
 //! | `controller`, `device`, `endpoints`, `port`, `interrupt` | the five parts, and the interrupt half |
@@ -25,6 +25,7 @@
 mod capability;
 mod controller;
 mod device;
+mod encode;
 mod endpoint;
 mod endpoints;
 mod interrupt;

@@ -10,12 +10,10 @@
 
 use super::queue_head;
 use super::transfer_descriptor::{
-    ALTERNATE, Cursor, Cut, LINK_END, NEXT, PAGES, PAGES_HIGH, PLANNED, SETUP, STATUS, STRIDE,
-    TOKEN, Token, surely_taken,
+    ALTERNATE, LINK_END, NEXT, PLANNED, STATUS, STRIDE, Token, surely_taken,
 };
 use crate::dma::{self, Allocation};
-use crate::host::{EndpointConfig, EndpointKind, HostError, Report, Transfer};
-use crate::usb::setup::{Direction, SetupPacket};
+use crate::host::{EndpointConfig, EndpointKind};
 
 /// Consecutive qTDs of a [`Queue`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,17 +36,17 @@ pub(super) struct Prepared {
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Queue {
-    memory: Allocation,
+    pub(super) memory: Allocation,
     /// Bus address of the first qTD.
     base: u32,
     /// Number of qTDs.
-    size: u16,
+    pub(super) size: u16,
     /// Where the next transfer begins.
-    tail: u16,
+    pub(super) tail: u16,
     /// How many qTDs transfers may still take.
-    free: u16,
+    pub(super) free: u16,
     /// qTDs have extended page pointers.
-    wide: bool,
+    pub(super) wide: bool,
 }
 
 /// How many qTDs an endpoint needs: for its transfers, and one to stop at. `None` if that is more
@@ -112,18 +110,29 @@ impl Queue {
         }
     }
 
-    fn address(&self, position: u16) -> u32 {
+    /// The devices' address of the qTD at `position`.
+    #[inline]
+    pub(super) fn address(&self, position: u16) -> u32 {
         self.base + u32::from(position) * STRIDE as u32
     }
 
-    #[inline]
-    fn write(&self, position: u16, field: usize, value: u32) {
+    /// Writes one field of the qTD at `position`.
+    pub(super) fn write(&self, position: u16, field: usize, value: u32) {
         self.memory.write32(Self::offset(position) + field, value);
     }
 
+    /// Where in the memory the qTD at `position` lies.
     #[inline]
-    fn offset(position: u16) -> usize {
+    pub(super) fn offset(position: u16) -> usize {
         queue_head::LENGTH + usize::from(position) * STRIDE
+    }
+
+    /// Writes the token of the qTD at `position`.
+    #[inline]
+    pub(super) fn write_token(&self, position: u16, token: u32) {
+        if let Some(block) = self.memory.block::<STRIDE>(Self::offset(position)) {
+            block.write32::<STATUS>(token);
+        }
     }
 
     /// The token of the qTD at `position`.
@@ -151,7 +160,7 @@ impl Queue {
     #[inline]
     pub(super) fn activate(&self, prepared: Prepared) {
         dma::release();
-        self.write(prepared.span.first, STATUS, prepared.token);
+        self.write_token(prepared.span.first, prepared.token);
     }
 
     /// Takes back the qTDs of the oldest transfer, all of them inactive.
@@ -163,7 +172,7 @@ impl Queue {
     /// Makes qTDs that the controller has passed over inactive.
     pub(super) fn wipe(&self, span: Span) {
         for index in 0..span.count {
-            self.write(self.after(span.first, index), STATUS, 0);
+            self.write_token(self.after(span.first, index), 0);
         }
     }
 
@@ -177,192 +186,9 @@ impl Queue {
         self.free = self.size.saturating_sub(1);
         queue_head::write_overlay(&self.memory, self.address(self.tail), token);
     }
-
-    /// Writes a transfer behind those in flight, all but its first token.
-    ///
-    /// Fails with [`HostError::QueueFull`] if it does not fit now, [`HostError::TooLong`] if it does
-    /// not fit at all, [`HostError::Unsupported`] if its pieces join inside a packet; then nothing
-    /// was changed.
-    pub(super) fn prepare(
-        &mut self,
-        transfer: &Transfer<'_>,
-        max_packet: u32,
-    ) -> Result<Prepared, HostError> {
-        let mut writer = Writer::new(self);
-        let written = match transfer.setup {
-            Some(setup) => writer.control(&setup, transfer, max_packet),
-            None => writer.data(transfer, max_packet, None).map(|()| 0),
-        };
-        let (count, last, first_token) = (writer.count, writer.last, writer.first_token);
-        let span = Span {
-            first: self.tail,
-            count,
-        };
-        let stages = match written {
-            Ok(stages) => stages,
-            Err(error) => {
-                self.wipe(span);
-                return Err(self.explain(error));
-            }
-        };
-        if transfer.direction == Direction::In {
-            let behind = self.after(self.tail, count - stages);
-            self.lead_short_packets(self.after(self.tail, stages), behind);
-        }
-        let interrupt = match transfer.report {
-            Report::Always => TOKEN::IOC::SET.value,
-            Report::WithoutInterrupt | Report::Unexpected => 0,
-        };
-        let token = if count == 1 {
-            first_token | interrupt
-        } else {
-            self.write(self.after(self.tail, count - 1), STATUS, last | interrupt);
-            first_token
-        };
-        self.tail = self.after(self.tail, count);
-        self.free -= count;
-        self.write(self.tail, STATUS, 0);
-        Ok(Prepared { span, token })
-    }
-
-    /// A transfer that finds an empty queue too small will never fit.
-    fn explain(&self, error: HostError) -> HostError {
-        match error {
-            HostError::QueueFull if self.free + 1 == self.size => HostError::TooLong,
-            other => other,
-        }
-    }
-
-    /// Leads the controller from any data qTD of an IN transfer that ends short to what comes behind
-    /// the data: the status stage, or the next transfer (`EHCI 1.0 §4.10.2`).
-    fn lead_short_packets(&self, first: u16, behind: u16) {
-        let address = self.address(behind);
-        let mut position = first;
-        while position != behind {
-            self.write(position, ALTERNATE, address);
-            position = self.after(position, 1);
-        }
-    }
-}
-
-/// Writes the qTDs of one transfer from a queue's `tail` on.
-struct Writer<'q> {
-    queue: &'q Queue,
-    position: u16,
-    count: u16,
-    first_token: u32,
-    last: u32,
-}
-
-impl<'q> Writer<'q> {
-    fn new(queue: &'q Queue) -> Self {
-        Self {
-            queue,
-            position: queue.tail,
-            count: 0,
-            first_token: 0,
-            last: 0,
-        }
-    }
-
-    /// Setup, data and status stages. Returns how many qTDs there are at each end of the data.
-    fn control(
-        &mut self,
-        setup: &SetupPacket,
-        transfer: &Transfer<'_>,
-        max_packet: u32,
-    ) -> Result<u16, HostError> {
-        let bytes = setup.to_bytes();
-        let memory = &self.queue.memory;
-        let offset = Queue::offset(self.position) + SETUP;
-        let [low, high] = [
-            [bytes[0], bytes[1], bytes[2], bytes[3]],
-            [bytes[4], bytes[5], bytes[6], bytes[7]],
-        ]
-        .map(u32::from_le_bytes);
-        memory.write_words(offset, &[low, high]);
-        let cut = Cut::single(memory.bus().offset(offset as u64), 8);
-        self.put(TOKEN::PID::Setup.value, &cut)?;
-        let status = if transfer.length() == 0 {
-            Direction::In
-        } else {
-            self.data(transfer, max_packet, Some(1))?;
-            transfer.direction.reversed()
-        };
-        let toggle = TOKEN::TOGGLE::SET.value;
-        self.put(pid(status) | toggle, &Cut::EMPTY)?;
-        Ok(1)
-    }
-
-    /// The data. `toggle` is that of the first packet where each qTD carries it (control), `None`
-    /// where the overlay does.
-    fn data(
-        &mut self,
-        transfer: &Transfer<'_>,
-        max_packet: u32,
-        mut toggle: Option<u32>,
-    ) -> Result<(), HostError> {
-        let segments = transfer.segments;
-        let mut cursor = Cursor::START;
-        loop {
-            let cut = Cut::from(segments, cursor, max_packet).ok_or(HostError::Unsupported)?;
-            let bit = TOKEN::TOGGLE.val(toggle.unwrap_or(0)).value;
-            self.put(pid(transfer.direction) | bit, &cut)?;
-            cursor = cut.next;
-            if cursor.at_end(segments) {
-                return Ok(());
-            }
-            // All packets of a qTD that is not the last are full.
-            toggle = toggle.map(|bit| bit ^ ((cut.bytes / max_packet) & 1));
-        }
-    }
-
-    /// Writes one qTD. It is active at once, unless it is the first, which nothing but it leads to
-    /// the others.
-    fn put(&mut self, token: u32, cut: &Cut) -> Result<(), HostError> {
-        if self.count == self.queue.free {
-            return Err(HostError::QueueFull);
-        }
-        let Queue { memory, wide, .. } = self.queue;
-        let offset = Queue::offset(self.position);
-        memory.write32(offset + ALTERNATE, LINK_END);
-        for (index, page) in cut.pages.iter().take(cut.used).enumerate() {
-            memory.write32(offset + PAGES + 4 * index, page.low());
-            if *wide {
-                memory.write32(offset + PAGES_HIGH + 4 * index, page.high());
-            }
-        }
-        memory.write32(offset + PLANNED, cut.bytes);
-        let token = token | ready(cut.bytes);
-        if self.count == 0 {
-            self.first_token = token;
-        } else {
-            memory.write32(offset + STATUS, token);
-        }
-        self.last = token;
-        self.count += 1;
-        self.position = self.queue.after(self.position, 1);
-        Ok(())
-    }
-}
-
-/// What every active token has.
-fn ready(bytes: u32) -> u32 {
-    (TOKEN::ACTIVE::SET + TOKEN::CERR.val(3) + TOKEN::BYTES.val(bytes)).value
-}
-
-fn pid(direction: Direction) -> u32 {
-    match direction {
-        Direction::In => TOKEN::PID::In.value,
-        Direction::Out => TOKEN::PID::Out.value,
-    }
 }
 
 /// The devices' address of the queue head in `memory`, for a schedule's pointer.
 pub(super) fn link(memory: &Allocation) -> u32 {
     queue_head::link_to(memory.bus())
 }
-
-#[cfg(test)]
-#[path = "queue_tests.rs"]
-mod tests;

@@ -149,6 +149,7 @@ impl<'s> Records<'s> {
     }
 
     /// Takes a free record, filled with `record`.
+    #[inline]
     pub(super) fn take(&mut self, record: TransferRecord) -> Option<u16> {
         let index = self.free;
         let slot = self.slots.get_mut(usize::from(index))?;
@@ -161,6 +162,7 @@ impl<'s> Records<'s> {
     }
 
     /// Puts a record back.
+    #[inline]
     pub(super) fn put(&mut self, index: u16) {
         if let Some(slot) = self.slots.get_mut(usize::from(index)) {
             slot.next = self.free;
@@ -215,15 +217,14 @@ impl IndexSet {
     /// The first index in the set that is `from` or more.
     #[inline]
     pub(super) fn first_from(&self, from: u16) -> Option<u8> {
-        let start = usize::from(from / 32);
-        let mut word = self.words.get(start)? & u32::MAX << (from % 32);
-        let mut at = start;
-        while word == 0 {
-            let later = self.summary & (0xfe_u8.checked_shl(at as u32).unwrap_or(0));
+        let mut at = usize::from(from / 32);
+        let mut word = self.words.get(at)? & (u32::MAX << (from % 32));
+        if word == 0 {
+            let later = u32::from(self.summary) >> at >> 1;
             if later == 0 {
                 return None;
             }
-            at = later.trailing_zeros() as usize;
+            at += 1 + later.trailing_zeros() as usize;
             word = *self.words.get(at)?;
         }
         Some((at * 32) as u8 + word.trailing_zeros() as u8)

@@ -80,12 +80,14 @@ pub(super) const LINK_END: u32 = 1;
 /// Page pointers of a qTD.
 pub(super) const PAGE_COUNT: usize = 5;
 /// Bytes of a page.
-const PAGE: u64 = 0x1000;
+pub(super) const PAGE: u32 = 0x1000;
+/// Bytes of all pages of a qTD.
+pub(super) const MOST: u32 = PAGE_COUNT as u32 * PAGE;
 
 /// What every qTD takes at least, wherever it starts, of a transfer that goes on behind it: four
 /// pages, less what is no whole packet.
 pub(super) const fn surely_taken(max_packet: u16) -> u32 {
-    let four_pages = 4 * PAGE as u32;
+    let four_pages = 4 * PAGE;
     four_pages - four_pages % max_packet as u32
 }
 
@@ -128,84 +130,60 @@ impl Cursor {
         self.offset += bytes;
         self
     }
-
-    /// Whether no byte follows.
-    pub(super) fn at_end(mut self, segments: &[Segment]) -> bool {
-        self.piece(segments).is_none()
-    }
 }
 
-/// The memory of one qTD.
+/// How far one qTD reaches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Cut {
-    /// Page pointers, the first with its offset.
-    pub(super) pages: [BusAddress; PAGE_COUNT],
-    /// How many of them are used.
-    pub(super) used: usize,
+pub(super) struct Reach {
     /// Bytes.
     pub(super) bytes: u32,
     /// Where the next qTD begins.
     pub(super) next: Cursor,
+    /// There is nothing behind it.
+    pub(super) last: bool,
 }
 
-impl Cut {
-    /// No memory: a zero-length packet.
-    pub(super) const EMPTY: Self = Self {
-        pages: [BusAddress::new(0); PAGE_COUNT],
-        used: 0,
-        bytes: 0,
-        next: Cursor::START,
-    };
-
-    /// One buffer of a few bytes that does not cross a page.
-    #[must_use]
-    pub(super) fn single(bus: BusAddress, bytes: u32) -> Self {
-        let mut cut = Self::EMPTY;
-        cut.take(bus, bytes);
-        cut
-    }
-
-    /// As much as one qTD holds from `start` on, or `None` if the pieces join where neither a page
-    /// nor a packet ends.
-    pub(super) fn from(segments: &[Segment], start: Cursor, max_packet: u32) -> Option<Self> {
-        let mut cut = Self::EMPTY;
-        let mut cursor = start;
-        while cut.used < PAGE_COUNT {
-            let Some((bus, rest)) = cursor.piece(segments) else {
-                break;
-            };
-            if cut.used != 0 && !cut.joins(bus) {
-                break;
-            }
-            let bytes = rest.min(bus.until_boundary(PAGE) as u32);
-            cut.take(bus, bytes);
-            cursor.offset += bytes;
+/// Fills one qTD from `start` on: hands `page` the index and value of each page pointer, and returns
+/// how far it reaches, or `None` if the pieces join where neither a page nor a packet ends.
+#[inline]
+pub(super) fn cut(
+    segments: &[Segment],
+    start: Cursor,
+    max_packet: u32,
+    mut page: impl FnMut(usize, BusAddress),
+) -> Option<Reach> {
+    let mut cursor = start;
+    // The first pointer has an offset, as if so many bytes of its page were taken already.
+    let mut offset = 0;
+    let mut taken = 0;
+    while let Some((bus, rest)) = cursor.piece(segments) {
+        let inside = bus.low() % PAGE;
+        if taken == 0 {
+            offset = inside;
         }
-        if !cursor.at_end(segments) {
-            cut.bytes -= cut.bytes % max_packet;
-            cursor = start.forward(segments, cut.bytes);
-            if cut.bytes == 0 {
-                return None;
-            }
+        let used = offset + taken;
+        let joins = taken == 0 || (inside == 0 && used.is_multiple_of(PAGE));
+        let room = if joins { MOST - used } else { 0 };
+        let bytes = rest.min(room);
+        let mut at = used;
+        while at < used + bytes {
+            page((at / PAGE) as usize, bus.offset(u64::from(at - used)));
+            at = (at / PAGE + 1) * PAGE;
         }
-        cut.next = cursor;
-        Some(cut)
-    }
-
-    /// Whether a piece at `bus` can follow: what is there ends at a page's end, and the piece begins
-    /// at a page's start.
-    fn joins(&self, bus: BusAddress) -> bool {
-        let first = self.pages[0].get();
-        (first + u64::from(self.bytes)).is_multiple_of(PAGE) && bus.get().is_multiple_of(PAGE)
-    }
-
-    fn take(&mut self, bus: BusAddress, bytes: u32) {
-        if let Some(page) = self.pages.get_mut(self.used) {
-            *page = bus;
-            self.used += 1;
-            self.bytes += bytes;
+        taken += bytes;
+        cursor.offset += bytes;
+        if bytes != rest {
+            let bytes = taken - taken % max_packet;
+            let next = start.forward(segments, bytes);
+            let last = false;
+            return (bytes != 0).then_some(Reach { bytes, next, last });
         }
     }
+    Some(Reach {
+        bytes: taken,
+        next: cursor,
+        last: true,
+    })
 }
 
 #[cfg(test)]

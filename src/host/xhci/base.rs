@@ -87,6 +87,8 @@ impl Base {
         release();
         let slots = CONFIG::MAX_SLOTS_ENABLED.val(u32::from(extent.slots));
         let registers = &blocks.operational;
+        // The addresses lead the controller to tables that are read at once.
+        release();
         registers.modify(operational::CONFIG, slots);
         registers.write64(operational::DCBAAP, self.directory.bus().get());
         self.commands.install(blocks);

@@ -113,6 +113,10 @@ impl<B: Bus> HostController for Xhci<'_, B> {
         }
     }
 
+    fn check_alive(&mut self) -> bool {
+        self.read_alive()
+    }
+
     fn next_deadline(&self) -> Instant {
         self.wake
     }
@@ -262,6 +266,8 @@ impl<B: Bus> Xhci<'_, B> {
         let extent = self.extent();
         let owner = Owner::Controller(self.controller);
         let mut base = Base::allocate(pool, owner, &self.parameters, extent, self.quirks)?;
+        // The controller may read the event ring's table as soon as it knows where it is.
+        release();
         base.install(&self.blocks, extent);
         self.base = Some(base);
         let runtime = &self.blocks.runtime;
@@ -281,7 +287,7 @@ impl<B: Bus> Xhci<'_, B> {
     ///
     /// For the core, after a transfer that took too long: a controller that died of a bus error
     /// writes no events any more.
-    pub fn check_alive(&mut self) -> bool {
+    pub(super) fn read_alive(&mut self) -> bool {
         if self.phase != Phase::Running {
             return false;
         }

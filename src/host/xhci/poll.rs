@@ -90,7 +90,7 @@ impl<B: Bus> Xhci<'_, B> {
                 *count = count.wrapping_add(1);
             }
             kind::HOST_CONTROLLER => {
-                self.check_alive();
+                self.read_alive();
             }
             _ => self.count_unexpected(),
         }

@@ -174,10 +174,12 @@ impl ProducerRing {
         self.bus_of(self.enqueue).get() | u64::from(self.cycle)
     }
 
-    /// Moves on to a block at a multiple of 64 bytes, for the command ring's register.
-    pub(super) fn align(&mut self) {
+    /// Moves on to a block at a multiple of 64 bytes, for the command ring's register. What is left
+    /// out is filled with `filler`: a controller that goes on where it was gets there too.
+    pub(super) fn align(&mut self, filler: &Trb) {
         while !self.enqueue.is_multiple_of(4) {
-            self.memory.write32(word(self.enqueue, 12), self.cycle);
+            self.write(self.enqueue, filler);
+            self.hand_over(self.enqueue, filler.control);
             self.enqueue += 1;
             if self.enqueue == self.size - 1 {
                 self.wrap();

@@ -179,16 +179,18 @@ fn only_addresses_of_blocks_have_an_index() {
 }
 
 #[test]
-fn aligning_skips_to_64_bytes_and_the_controller_starts_there() {
+fn aligning_leads_to_64_bytes_from_where_it_was_and_from_the_start_pointer() {
+    let filler = Trb::command(super::super::trb::kind::NO_OP_COMMAND, 0, 99);
     with_ring(16, |ring| {
-        for start in 0..40 {
-            ring.align();
-            let mut consumer = Consumer::new(ring);
+        let mut old = Consumer::new(ring);
+        for number in 0..40 {
+            ring.align(&filler);
+            let mut new = Consumer::new(ring);
             assert_eq!(ring.enqueue() % 4, 0);
-            assert!(consumer.take(ring).is_empty());
             let first = ring.reserve(1, None).unwrap().first;
-            put(ring, first, &[start]);
-            assert_eq!(consumer.take(ring), [start]);
+            put(ring, first, &[number]);
+            assert_eq!(new.take(ring), [number]);
+            assert_eq!(old.take(ring).last(), Some(&number));
         }
     });
 }

@@ -113,6 +113,8 @@ impl<C: Driver> Bus<'_, C> {
     /// The time that the lane waited for has come.
     fn lane_time(&mut self, controller: ControllerId, now: Instant) -> Option<BusEvent> {
         let status = self.lane_port(controller)?;
+        let slot = self.controllers.get_mut(usize::from(controller.0))?;
+        slot.lane.as_mut()?.until = Instant::NEVER;
         self.lane_step(controller, Input::Time(status), now)
     }
 
@@ -145,8 +147,11 @@ impl<C: Driver> Bus<'_, C> {
             .get_mut(usize::from(controller.0))?
             .lane
             .as_mut()?;
-        lane.until = Instant::NEVER;
         let action = lane.enumeration.step(input, now);
+        if action == Action::Ignore {
+            return None;
+        }
+        lane.until = Instant::NEVER;
         match self.lane_act(controller, action, now) {
             Ok(event) => event,
             Err(error) => {
@@ -183,6 +188,7 @@ impl<C: Driver> Bus<'_, C> {
                 lane.until = until;
             }
             Action::Wait(until) => lane.until = until,
+            Action::Ignore => {}
             Action::Open(speed) => self.lane_open(controller, root_port, speed, now)?,
             Action::Address => {
                 let device = device.ok_or(gone)?;
@@ -423,22 +429,22 @@ impl<C: Driver> Bus<'_, C> {
 
     /// A device that was described could not be taken into use, for a reason that another attempt
     /// with a new reset may cure: it is closed, and its port gets the attempts that are left.
-    pub fn give_up(&mut self, device: DeviceId, error: UsbError, now: Instant) {
+    pub fn retry(&mut self, device: DeviceId, error: UsbError, now: Instant) {
         if let Some(entry) = self.device_mut(device) {
-            entry.given_up = Some(error);
+            entry.retry = Some(error);
             self.close(device, now);
         }
     }
 
-    /// A device that was given up is closed, unless it was pulled meanwhile.
-    pub(super) fn given_up_closed(&mut self, device: DeviceId, now: Instant) {
+    /// A device is closed: if for another attempt, and it was not pulled meanwhile, its port gets it.
+    pub(super) fn retry_closed(&mut self, device: DeviceId, now: Instant) {
         let Some(entry) = self.device(device) else {
             return;
         };
-        let (attempt, given_up) = (entry.attempt, entry.given_up);
+        let (attempt, retry) = (entry.attempt, entry.retry);
         let on_it = |entry: &PortEntry| entry.state == PortState::Occupied(device);
         let port = self.ports.iter().position(on_it);
-        if let (Some(error), Some(port)) = (given_up, port) {
+        if let (Some(error), Some(port)) = (retry, port) {
             self.attempt_failed(port, attempt, error, now);
         }
     }

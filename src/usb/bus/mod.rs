@@ -416,6 +416,14 @@ impl<'s, C: Driver> Bus<'s, C> {
         }
     }
 
+    /// A transfer of a pipe took too long: is it the controller that is dead? If so, it is stopped
+    /// as the next [`Bus::poll`] finds out.
+    pub fn check_controller(&mut self, pipe: &Pipe) {
+        if let Some(driver) = self.driver(pipe.controller) {
+            driver.check_alive();
+        }
+    }
+
     /// The bytes of the device's control buffer, from its start: the data of the last request.
     pub fn read_control(&self, device: DeviceId, bytes: &mut [u8]) {
         if let Some(buffer) = self

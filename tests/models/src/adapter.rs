@@ -154,3 +154,57 @@ impl Bus for ModelBus {
         self.machine.write(self.controller, offset, 4, value);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rootport::dma::{Class, Owner, Pool, PoolRecord, Rules, release};
+
+    #[test]
+    fn stores_of_the_library_are_watched_until_their_release() {
+        let machine = Machine::default();
+        let platform = ModelPlatform::new(&machine);
+        let mut records = [PoolRecord::EMPTY; 2];
+        let mut pool = Pool::new(platform.coherent_region(4096), &mut records);
+        let piece = pool
+            .allocate(Owner::Host, Class::Ring, 64, Rules::aligned(64))
+            .expect("the pool is empty");
+        release();
+        piece.write32(4, 7);
+        let bus = piece.bus().get();
+        assert_eq!(machine.world().memory.visible_words(bus)[1], 0);
+        assert!(machine.world().memory.has_unreleased_stores());
+        release();
+        assert_eq!(machine.world().memory.visible_words(bus)[1], 7);
+        assert!(!machine.world().memory.has_unreleased_stores());
+    }
+
+    #[test]
+    fn a_machine_on_another_thread_is_not_disturbed() {
+        let machine = Machine::default();
+        let bus = machine.coherent(64);
+        machine.store(bus, &[1]);
+        std::thread::spawn(release)
+            .join()
+            .expect("a release does not panic");
+        assert!(machine.world().memory.has_unreleased_stores());
+    }
+
+    #[test]
+    fn the_bus_counts_its_accesses() {
+        let machine = Machine::default();
+        let controller = machine.add_xhci(crate::controller::xhci::Traits::default());
+        let bus = ModelPlatform::new(&machine).bus(controller);
+        assert_eq!((bus.read8(0), bus.read16(2)), (0x40, 0x0110));
+        assert_eq!(bus.read32(0), 0x0110_0040);
+        assert_eq!(machine.statistics(controller).reads, 3);
+    }
+
+    #[test]
+    fn cut_dma_works_where_the_platform_can() {
+        let machine = Machine::default();
+        machine.add_xhci(crate::controller::xhci::Traits::default());
+        let platform = ModelPlatform::new(&machine);
+        assert!(platform.can_cut_dma(ControllerId(0)) && platform.cut_dma(ControllerId(0)));
+    }
+}

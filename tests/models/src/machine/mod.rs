@@ -16,6 +16,8 @@
 
 mod buffer;
 mod observer;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -467,16 +469,23 @@ impl Machine {
     /// The CPU loads `N` words from a bus address of coherent memory.
     #[must_use]
     pub fn load<const N: usize>(&self, bus: u64) -> [u32; N] {
-        let mut bytes = vec![0; 4 * N];
-        assert!(
-            self.world().memory.peek(bus, &mut bytes),
-            "{bus:#x} is no coherent memory"
-        );
+        let bytes = self.load_bytes(bus, 4 * N);
         let mut words = [0; N];
         for (word, chunk) in words.iter_mut().zip(bytes.chunks_exact(4)) {
             *word = u32::from_le_bytes([chunk[0], chunk[1], chunk[2], chunk[3]]);
         }
         words
+    }
+
+    /// The CPU loads `length` bytes from a bus address of coherent memory.
+    #[must_use]
+    pub fn load_bytes(&self, bus: u64, length: usize) -> Vec<u8> {
+        let mut bytes = vec![0; length];
+        assert!(
+            self.world().memory.peek(bus, &mut bytes),
+            "{bus:#x} is no coherent memory"
+        );
+        bytes
     }
 
     /// The CPU passes a release: what it stored becomes visible.

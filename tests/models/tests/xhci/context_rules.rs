@@ -220,3 +220,16 @@ fn evaluate_context_wants_a_valid_endpoint_type() {
     raw.machine.release();
     breaks("xHCI 1.2 §6.2.3", || raw.command_with_input(13, slot));
 }
+
+#[test]
+fn configure_endpoint_does_not_move_the_device() {
+    configure_breaks("xHCI 1.2 §6.2.2", 0, 1, 1, 2 << 16);
+    configure_breaks("xHCI 1.2 §6.2.2", 0, 1, 0, 5 | 3 << 20 | 4 << 27);
+}
+
+#[test]
+fn an_input_context_is_somewhere() {
+    let (mut raw, slot) = address_with(1, 2, 0);
+    raw.input = 0;
+    breaks("xHCI 1.2 §6.2.5", || raw.command_with_input(11, slot));
+}

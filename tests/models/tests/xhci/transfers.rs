@@ -197,6 +197,18 @@ fn a_device_pulled_at_a_transaction_is_an_error_and_a_connect_change() {
 }
 
 #[test]
+fn an_event_can_come_out_of_nowhere() {
+    let words = [0, 0, 4 << 24, 9 << 24 | 3 << 16 | 32 << 10];
+    let faults = Faults {
+        stray_events: vec![(400 * MILLISECOND, words)],
+        ..Faults::none()
+    };
+    let mut raw = with_disks(Traits::default(), faults);
+    let event = raw.event_of(32);
+    assert_eq!((event.pointer(), event.code(), event.slot()), (0, 4, 9));
+}
+
+#[test]
 fn a_dead_controller_is_dead_in_its_own_way() {
     let dead = |death| {
         let faults = Faults {

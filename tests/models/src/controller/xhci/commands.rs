@@ -119,6 +119,8 @@ impl Xhci {
         if self.commands.current.is_none() {
             self.command_ring_stops(around);
         } else if abort {
+            // The next command is not begun.
+            self.commands.running = false;
             self.complete_command(around, code::COMMAND_ABORTED, 0);
             self.command_ring_stops(around);
         } else {

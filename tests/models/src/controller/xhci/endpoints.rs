@@ -8,6 +8,7 @@ use super::trb::{RingKind, Trb, kind};
 use super::{Due, Xhci, timing};
 use crate::broken::require;
 use crate::controller::Surroundings;
+use crate::device::Nanoseconds;
 
 /// Endpoint states (table 6-8).
 pub(super) mod state {
@@ -84,6 +85,16 @@ impl Endpoint {
             0
         };
         (self.index / 2) | direction
+    }
+
+    /// The least time between two transactions: interrupt endpoints have one (§6.2.3.6).
+    pub(super) fn period(&self) -> Nanoseconds {
+        match self.context.kind() {
+            endpoint_type::INTERRUPT_IN | endpoint_type::INTERRUPT_OUT => {
+                timing::MICROFRAME << self.context.interval()
+            }
+            _ => 0,
+        }
     }
 
     pub(super) fn max_packet(&self) -> usize {

@@ -78,6 +78,12 @@ enum Due {
     Command(u64),
     /// An endpoint has its next packet; slot, endpoint, and which life of it.
     Packet(u8, u8, u64),
+    /// The controller dies.
+    Dies(Death),
+    /// An event that nothing caused.
+    StrayEvent([u32; 4]),
+    /// A port draws too much.
+    OverCurrent(usize),
     /// Interrupt moderation is over for this interrupter.
     Moderated(usize),
 }
@@ -119,6 +125,8 @@ impl Xhci {
     /// A controller as it is after power-on, with no device.
     #[must_use]
     pub fn new(traits: Traits, faults: Faults) -> Self {
+        let mut agenda = Agenda::default();
+        faults.plan(&mut agenda);
         Self {
             operational: Operational::at_power_on(&traits),
             legacy: Legacy::new(traits.firmware),
@@ -132,7 +140,7 @@ impl Xhci {
                 .collect(),
             commands: Commands::default(),
             slots: (0..=traits.slots).map(|_| Slot::default()).collect(),
-            agenda: Agenda::default(),
+            agenda,
             pending_half: None,
             scratchpads: Vec::new(),
             td_counts: BTreeMap::new(),
@@ -167,6 +175,9 @@ impl Xhci {
             Due::LinkChanges(port) => self.watch_link(around, port),
             Due::Command(life) => self.continue_command(around, life),
             Due::Packet(slot, endpoint, life) => self.next_packet(around, slot, endpoint, life),
+            Due::Dies(death) => self.die(around, death),
+            Due::StrayEvent(words) => self.post_event(around, 0, words, true),
+            Due::OverCurrent(port) => self.over_current(around, port),
             Due::Moderated(index) => self.moderation_ends(around, index),
         }
     }
@@ -187,12 +198,10 @@ impl Controller for Xhci {
     }
 
     fn next_event(&self) -> Option<Nanoseconds> {
-        let death = self.faults.death.map(|(at, _)| at);
-        [self.agenda.next(), death].into_iter().flatten().min()
+        self.agenda.next()
     }
 
     fn run(&mut self, around: &mut Surroundings<'_>) {
-        self.die_on_time(around);
         while let Some(due) = self.agenda.take_due(around.now) {
             self.do_due(around, due);
         }

@@ -337,14 +337,7 @@ impl Xhci {
     }
 
     /// The controller dies as a test has planned it.
-    pub(super) fn die_on_time(&mut self, around: &mut Surroundings<'_>) {
-        let Some((at, death)) = self.faults.death else {
-            return;
-        };
-        if around.now < at {
-            return;
-        }
-        self.faults.death = None;
+    pub(super) fn die(&mut self, around: &mut Surroundings<'_>, death: Death) {
         self.death = Some(death);
         *around.noticed = true;
         match death {

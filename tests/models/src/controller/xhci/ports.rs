@@ -11,11 +11,13 @@ use crate::device::{Link, MICROSECOND, MILLISECOND, Nanoseconds, Packet, Reply, 
 
 const CONNECTED: u32 = 1;
 const ENABLED: u32 = 1 << 1;
+const OVER_CURRENT: u32 = 1 << 3;
 const RESET: u32 = 1 << 4;
 const POWER: u32 = 1 << 9;
 const LINK_WRITE: u32 = 1 << 16;
 const CONNECT_CHANGE: u32 = 1 << 17;
 const WARM_RESET_CHANGE: u32 = 1 << 19;
+const OVER_CURRENT_CHANGE: u32 = 1 << 20;
 const RESET_CHANGE: u32 = 1 << 21;
 const LINK_CHANGE: u32 = 1 << 22;
 const CHANGES: u32 = 0x7f << 17;
@@ -39,6 +41,7 @@ pub(super) struct Port {
     protocol: Protocol,
     device: Option<Box<dyn UsbDevice>>,
     powered: bool,
+    over_current: bool,
     connected: bool,
     enabled: bool,
     /// A reset is under way; whether it is a warm one.
@@ -70,6 +73,7 @@ impl Port {
             protocol,
             device: None,
             powered: !traits.port_power_control,
+            over_current: false,
             connected: false,
             enabled: false,
             resetting: None,
@@ -87,6 +91,7 @@ impl Port {
         let when = |condition: bool, bit: u32| if condition { bit } else { 0 };
         when(self.connected, CONNECTED)
             | when(self.enabled, ENABLED)
+            | when(self.over_current, OVER_CURRENT)
             | when(self.resetting.is_some(), RESET)
             | when(self.powered, POWER)
             | self.link_state << 5
@@ -388,6 +393,15 @@ impl Xhci {
         self.ports[index].powered = on;
         self.power_device(around, index, on);
         self.watch_link(around, index);
+    }
+
+    /// §4.19.4: the port is disabled, and its device loses power.
+    pub(super) fn over_current(&mut self, around: &mut Surroundings<'_>, index: usize) {
+        self.ports[index].over_current = true;
+        self.ports[index].powered = false;
+        self.power_device(around, index, false);
+        self.watch_link(around, index);
+        self.set_change(around, index, OVER_CURRENT_CHANGE);
     }
 
     fn disable(&mut self, index: usize) {

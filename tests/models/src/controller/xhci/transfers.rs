@@ -334,7 +334,8 @@ impl Xhci {
             return;
         };
         let ended = endpoint.td.as_ref().is_none_or(|td| td.done == td.length);
-        let pause = timing::turnaround(link, bytes, endpoint.context.max_burst());
+        let turnaround = timing::turnaround(link, bytes, endpoint.context.max_burst());
+        let pause = turnaround.max(endpoint.period());
         if ended {
             self.end_td(around, slot, index);
         } else {
@@ -415,7 +416,10 @@ impl Xhci {
     }
 
     fn plan_next_td(&mut self, around: &Surroundings<'_>, slot: u8, index: u8) {
-        self.plan(slot, index, around.now + 1);
+        let period = self
+            .endpoint(slot, index)
+            .map_or(0, |endpoint| endpoint.period());
+        self.plan(slot, index, around.now + period.max(1));
     }
 
     fn count_error(&mut self, around: &mut Surroundings<'_>, slot: u8, index: u8) {
@@ -457,7 +461,10 @@ impl Xhci {
     /// NAK or NRDY: the device says when to come back, or some other transaction will tell.
     fn wait_for_device(&mut self, around: &mut Surroundings<'_>, slot: u8, index: u8) {
         let hint = self.device_ready_at(slot, index);
-        let soonest = around.now + timing::RETRY;
+        let period = self
+            .endpoint(slot, index)
+            .map_or(0, |endpoint| endpoint.period());
+        let soonest = around.now + timing::RETRY.max(period);
         if let Some(endpoint) = self.endpoint(slot, index) {
             endpoint.waiting = hint.is_none();
         }

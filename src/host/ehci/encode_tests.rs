@@ -1,7 +1,9 @@
+use super::super::queue::{Queue, descriptors, length};
+use super::super::transfer_descriptor::NEXT;
 use super::*;
 use crate::dma::testing::{TestMemory, segment};
 use crate::dma::{Class, Owner, Pool, PoolRecord, Rules, Segment};
-use crate::host::Token as Name;
+use crate::host::{EndpointConfig, EndpointKind, Token as Name};
 
 const BUS: u64 = 0x4000_0000;
 
