@@ -6,6 +6,7 @@
 
 use super::{BlockError, Lba};
 use crate::dma::{DmaBuffer, RawBuffer};
+use crate::time::Instant;
 
 /// A disk of the host: its place in the table and which use of that place. The id of a disk that
 /// has gone stays valid and names nothing.
@@ -81,6 +82,8 @@ pub struct RequestSlot {
     pub(crate) chunk: u32,
     /// Tries of the command under way that failed.
     pub(crate) failures: u8,
+    /// A command of it went without a status: when the episode of recovery must be over.
+    pub(crate) episode: Option<Instant>,
     /// A blocking call waits for it, and takes its result itself.
     pub(crate) is_blocking: bool,
 }
@@ -101,6 +104,7 @@ impl RequestSlot {
         done: 0,
         chunk: 0,
         failures: 0,
+        episode: None,
         is_blocking: false,
     };
 }

@@ -107,6 +107,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         slot.blocks = blocks;
         slot.done = 0;
         slot.failures = 0;
+        slot.episode = None;
         self.waiting += 1;
         let now = self.platform.now();
         self.schedule(function, now);

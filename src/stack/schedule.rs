@@ -2,11 +2,12 @@
 //! their submission.
 
 use super::Host;
-use crate::block::queue::RequestState;
+use crate::block::BlockError;
+use crate::block::queue::{RequestSlot, RequestState};
 use crate::platform::Platform;
 use crate::scsi::transport::{DataPlace, Outcome, Request};
 use crate::scsi::unit::{Next, UnitState};
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use crate::usb::Driver;
 
 /// What a function is at work on.
@@ -18,6 +19,24 @@ pub(super) enum Work {
     Unit(u8),
     /// The request with this place in the table.
     Request(u8),
+}
+
+impl RequestSlot {
+    /// Notes whether the command that ended has begun an episode of recovery, or ended one. A request
+    /// that would go on ends all the same when the episode's time is up.
+    fn note_end(
+        &mut self,
+        outcome: &Outcome,
+        now: Instant,
+        episode: Duration,
+    ) -> Option<Result<(), BlockError>> {
+        if outcome.is_ok() {
+            self.episode = None;
+            return None;
+        }
+        let until = *self.episode.get_or_insert(now + episode);
+        (now >= until).then_some(Err(BlockError::Timeout))
+    }
 }
 
 impl<P: Platform, C: Driver> Host<'_, P, C> {
@@ -102,7 +121,12 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             return false;
         };
         match unit.command_for(slot, &self.policy) {
-            Ok(command) => self.begin(function, Work::Request(request), &command, now),
+            Ok(mut command) => {
+                if let Some(until) = slot.episode {
+                    command.timeout = command.timeout.min(until - now);
+                }
+                self.begin(function, Work::Request(request), &command, now)
+            }
             Err(error) => {
                 self.end_request(request, Err(error));
                 false
@@ -160,7 +184,9 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let Some(unit) = self.units.get_mut(usize::from(index)) else {
             return;
         };
-        if let Some(result) = unit.request_ended(slot, outcome) {
+        let ended = unit.request_ended(slot, outcome);
+        let late = slot.note_end(&outcome, now, self.policy.episode);
+        if let Some(result) = ended.or(late) {
             self.end_request(request, result);
             if let Err(error) = result {
                 self.weigh_failure(index, error, now);
