@@ -143,6 +143,11 @@ impl Rig {
         port_state(&self.host, port)
     }
 
+    /// Where a port is.
+    pub(crate) fn port_state(&self, port: usize) -> PortState {
+        port_state(&self.host, port)
+    }
+
     /// The units of the device in a port.
     pub(crate) fn units_at(&self, port: usize) -> Vec<DiskInfo> {
         units_at(&self.host, port)
