@@ -280,7 +280,7 @@ impl<C: Driver> Bus<'_, C> {
     pub(super) fn closed(&mut self, id: DeviceId, now: Instant) -> Option<BusEvent> {
         let controller = self.device(id)?.controller;
         let on_lane = self.is_on_lane(id);
-        self.given_up_closed(id, now);
+        self.retry_closed(id, now);
         self.release(id);
         let is_restarting = self.controller_state(controller) == Some(ControllerState::Restarting);
         let fate = if self.port_left(id, now) || is_restarting {
