@@ -8,7 +8,7 @@
 use super::Ehci;
 use super::endpoint::{Reason, Stage};
 use super::queue_head::Split;
-use crate::dma::{Owner, Pool};
+use crate::dma::Pool;
 use crate::host::{
     Addressing, Attachment, DeviceHandle, Devices, EndpointConfig, EndpointHandle, EndpointKind,
     Event, HostError, HubInfo, Hubs, Sequence,
@@ -204,8 +204,9 @@ impl<B: Bus> Ehci<'_, B> {
         false
     }
 
-    /// Ends operations of devices whose endpoints have settled.
-    pub(super) fn tend_devices(&mut self, pool: &mut Pool<'_>) -> Option<Event> {
+    /// Ends operations of devices whose endpoints have settled. Those of a closed one are gone then, and
+    /// their memory with them.
+    pub(super) fn tend_devices(&mut self) -> Option<Event> {
         let mut at = 0;
         while let Some(index) = self.operating.first_from(at) {
             at = u16::from(index) + 1;
@@ -221,7 +222,6 @@ impl<B: Bus> Ehci<'_, B> {
             if device.is_closing() {
                 self.addresses.put(device.reserved);
                 device.vacate();
-                pool.reclaim(Owner::Device(self.index, index));
             } else {
                 device.operation = Operation::None;
             }
