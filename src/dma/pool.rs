@@ -478,6 +478,9 @@ pub struct RawCoherent {
     pub length: usize,
 }
 
+// SAFETY: an address pair and a length, as the piece that it is a part of.
+unsafe impl Send for RawCoherent {}
+
 #[cfg(test)]
 #[path = "pool_tests.rs"]
 mod tests;

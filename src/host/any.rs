@@ -115,6 +115,10 @@ impl<B: Bus> HostController for Controller<'_, B> {
         pass!(self, driver => driver.acknowledge_events())
     }
 
+    fn check_alive(&mut self) -> bool {
+        pass!(self, driver => driver.check_alive())
+    }
+
     #[inline]
     fn next_deadline(&self) -> Instant {
         pass!(self, driver => driver.next_deadline())

@@ -11,7 +11,7 @@ use super::cdb::{
 };
 use super::inquiry::{DeviceType, Inquiry, Presence};
 use super::mode::ModeParameters;
-use super::sense::{Sense, Verdict};
+use super::sense::{Sense, SenseKey, Verdict};
 use super::transport::{Completion, Outcome, Status, TransportError};
 use crate::time::{Duration, Instant};
 
@@ -25,8 +25,8 @@ const TRIES: u8 = 3;
 /// before they have looked.
 const NO_MEDIUM_TRIES: u8 = 3;
 
-/// How often unit attentions are taken in a row before they count as a fault. Policy: a device has
-/// a handful of them after power-on, one for each cause.
+/// How many unit attentions of a bring-up are taken before they count as a fault. Policy: a device
+/// has a handful of them after power-on, one for each cause.
 const ATTENTIONS: u8 = 8;
 
 /// Bytes asked of MODE SENSE: all pages in 192, as every device is used to
@@ -233,8 +233,7 @@ impl BringUp {
         match (self.phase, sense.verdict()) {
             // Done all the same, as the sense data says.
             (_, Verdict::Success) => self.good(data),
-            // Not worth another question: the disk counts as writable, and is not asked again.
-            (Phase::ModeSense, _) => self.found(false),
+            (Phase::ModeSense, verdict) => self.mode_sense_failed(sense, verdict, now),
             (_, Verdict::NoSuchUnit) => Action::Skip,
             (_, Verdict::NoMedium) => self.empty(sense, now),
             (Phase::Inquiry, Verdict::Unsupported) => Action::Skip,
@@ -262,6 +261,23 @@ impl BringUp {
             // A device that cannot say whether it is ready may still have a capacity.
             (Phase::Ready, _) if self.failures + 1 >= TRIES => self.go_on(Phase::Capacity10),
             _ => self.again(BringUpError::Failed(sense)),
+        }
+    }
+
+    /// A unit that tells something first, or has lost its medium, has not refused the question. One
+    /// that has counts as writable and is not asked again.
+    fn mode_sense_failed(&mut self, sense: Sense, verdict: Verdict, now: Instant) -> Action {
+        match verdict {
+            Verdict::NoMedium => self.empty(sense, now),
+            // The capacity was another medium's.
+            Verdict::MediaChanged | Verdict::CapacityChanged => {
+                self.phase = Phase::Ready;
+                self.attention(sense)
+            }
+            _ if sense.key == SenseKey::UnitAttention && self.attentions < ATTENTIONS => {
+                self.attention(sense)
+            }
+            _ => self.found(false),
         }
     }
 

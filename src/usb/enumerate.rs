@@ -105,6 +105,8 @@ pub enum Action {
     EndReset(Instant),
     /// Come back at the time.
     Wait(Instant),
+    /// Nothing: it was something late of an earlier phase. Go on waiting as before, also for a time.
+    Ignore,
     /// Open the device at this speed.
     Open(Speed),
     /// Give the device an address.
@@ -230,8 +232,7 @@ impl Enumeration {
                 Ok(self.ask_configuration(announced.clamp(shortest, CONFIGURATION_LIMIT), now))
             }
             (Phase::Configuration, Input::Request(result)) => self.describe(result?),
-            // Something late of an earlier phase: go on waiting for what this one wants.
-            (_, _) => Ok(Action::Wait(Instant::NEVER)),
+            (_, _) => Ok(Action::Ignore),
         }
     }
 

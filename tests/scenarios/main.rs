@@ -2,5 +2,10 @@
 //!
 //! A field report becomes a test in `field_cases`, named after what the device does.
 
+mod attempts;
+mod field_cases;
 mod good_disk;
+mod leaving;
+mod letting_go;
+mod recovery;
 mod rig;

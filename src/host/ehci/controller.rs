@@ -114,7 +114,7 @@ impl<B: Bus> Ehci<'_, B> {
     ///
     /// For the core, after a transfer that took too long. Without it a controller that stopped on an
     /// error is found within 100 ms.
-    pub fn check_alive(&mut self) -> bool {
+    pub(super) fn read_alive(&mut self) -> bool {
         if self.life != Life::Running {
             return false;
         }
@@ -443,6 +443,10 @@ impl<B: Bus> HostController for Ehci<'_, B> {
 
     /// Completions are in memory, not in a queue that could fill up.
     fn acknowledge_events(&mut self) {}
+
+    fn check_alive(&mut self) -> bool {
+        self.read_alive()
+    }
 
     fn next_deadline(&self) -> Instant {
         self.wake

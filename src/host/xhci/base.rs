@@ -6,10 +6,10 @@
 use super::capability::Parameters;
 use super::command::{self, CommandRing};
 use super::context;
+use super::encode;
 use super::event::{EventRing, Shape};
 use super::quirks::Quirks;
 use super::regs::{Blocks, CONFIG, operational};
-use super::transfer;
 use crate::dma::{Allocation, Class, Owner, Pool, Rules, release};
 use crate::host::{ControllerFault, EndpointConfig, EndpointKind, Requirement};
 use crate::mmio::Bus;
@@ -87,6 +87,8 @@ impl Base {
         release();
         let slots = CONFIG::MAX_SLOTS_ENABLED.val(u32::from(extent.slots));
         let registers = &blocks.operational;
+        // The addresses lead the controller to tables that are read at once.
+        release();
         registers.modify(operational::CONFIG, slots);
         registers.write64(operational::DCBAAP, self.directory.bus().get());
         self.commands.install(blocks);
@@ -137,7 +139,7 @@ pub(super) fn requirement(
         let round = |bytes: &usize| bytes.next_multiple_of(GRANULE);
         pieces.iter().map(round).sum()
     };
-    let ring = |blocks: u16| 16 * usize::from(blocks) + quirks.ring_spare();
+    let ring = |blocks: u32| 16 * blocks as usize + quirks.ring_spare();
     let [events, table] = Shape::for_events(extent.events, parameters).bytes();
     let scratchpads = parameters.scratchpads * (parameters.page + 8);
     let own = sum(&[
@@ -152,8 +154,8 @@ pub(super) fn requirement(
         _ => 2 * parameters.page,
     };
     let [output, input] = context::bytes(parameters);
-    let bulk = ring(transfer::ring_blocks(&DEFAULT_BULK).unwrap_or(0));
-    let control = ring(transfer::ring_blocks(endpoint0).unwrap_or(0));
+    let bulk = ring(encode::ring_blocks(&DEFAULT_BULK).unwrap_or(0));
+    let control = ring(encode::ring_blocks(endpoint0).unwrap_or(0));
     Requirement {
         pool: own + scratchpads.next_multiple_of(GRANULE) + alignment,
         pool_records: 6,

@@ -10,7 +10,7 @@
 use super::Xhci;
 use super::regs::{Blocks, CRCR, operational};
 use super::ring::ProducerRing;
-use super::trb::{Flags, Trb, code};
+use super::trb::{Flags, Trb, code, kind};
 use crate::dma::{Owner, Pool, PoolError, release};
 use crate::host::{ControllerFault, HostError};
 use crate::mmio::Bus;
@@ -29,7 +29,9 @@ const CRCR_OFFSET: usize = 0x18;
 pub(super) struct Command {
     trb: Trb,
     /// Its block in the command ring.
-    index: u16,
+    index: u32,
+    /// The how manieth command it is.
+    serial: u32,
     deadline: Instant,
 }
 
@@ -70,13 +72,15 @@ impl Completion {
 pub(super) struct CommandRing {
     ring: ProducerRing,
     abort: Option<Abort>,
+    /// Commands that were written so far.
+    written: u32,
 }
 
 /// The ring was told to abort.
 #[derive(Clone, Copy, Debug)]
 struct Abort {
-    /// Commands that were due by then are the ones that are given up.
-    begun: Instant,
+    /// The command at work, which is given up.
+    victim: u32,
     deadline: Instant,
 }
 
@@ -84,12 +88,13 @@ impl CommandRing {
     pub(super) fn allocate(
         pool: &mut Pool<'_>,
         owner: Owner,
-        blocks: u16,
+        blocks: u32,
         spare: usize,
     ) -> Result<Self, PoolError> {
         Ok(Self {
             ring: ProducerRing::allocate(pool, owner, blocks, spare)?,
             abort: None,
+            written: 0,
         })
     }
 
@@ -100,7 +105,7 @@ impl CommandRing {
 
     /// Tells the controller where the next command will be. The ring must not be running.
     pub(super) fn install<B: Bus>(&mut self, blocks: &Blocks<B>) {
-        self.ring.align();
+        self.ring.align(&Trb::command(kind::NO_OP_COMMAND, 0, 0));
         let pointer = self.ring.start_pointer();
         blocks.operational.write64(CRCR_OFFSET, pointer);
     }
@@ -109,14 +114,17 @@ impl CommandRing {
     fn place(&mut self, trb: Trb, now: Instant) -> Option<Command> {
         // At most one command a device and endpoint is in flight, and the ring has more blocks
         // than there are of both: the oldest is never reached.
-        let index = self.ring.reserve(1, None)?.first;
+        let place = self.ring.reserve(1)?;
+        self.ring.give_back(place.blocks);
+        let index = place.first;
         self.ring.write(index, &trb);
         release();
         self.ring.hand_over(index, trb.control);
-        self.ring.advance(1);
+        self.written = self.written.wrapping_add(1);
         Some(Command {
             trb,
             index,
+            serial: self.written,
             deadline: now + COMMAND_TIME,
         })
     }
@@ -192,26 +200,34 @@ impl<B: Bus> Xhci<'_, B> {
         if let Some(abort) = &base.commands.abort {
             return abort.deadline;
         }
-        let devices = self.devices.iter().map(|device| &device.command);
-        let endpoints = self.endpoints.iter().map(|endpoint| &endpoint.command);
-        devices
-            .chain(endpoints)
-            .flatten()
+        self.commands_in_flight()
             .map(|command| command.deadline)
             .min()
             .unwrap_or(Instant::NEVER)
     }
 
+    fn commands_in_flight(&self) -> impl Iterator<Item = &Command> {
+        let devices = self.devices.iter().map(|device| &device.command);
+        let endpoints = self.endpoints.iter().map(|endpoint| &endpoint.command);
+        devices.chain(endpoints).flatten()
+    }
+
     /// Acts on a deadline that has passed. Reads a register or two.
     pub(super) fn expire_commands(&mut self, pool: &mut Pool<'_>, now: Instant) {
-        if self.command_deadline() > now || !self.check_alive() {
+        if self.command_deadline() > now || !self.read_alive() {
             return;
         }
+        // Commands are executed in order: the oldest is the one at work.
+        let written = self.base.as_ref().map_or(0, |base| base.commands.written);
+        let oldest = self
+            .commands_in_flight()
+            .map(|command| command.serial)
+            .max_by_key(|serial| written.wrapping_sub(*serial));
         let Some(base) = self.base.as_mut() else {
             return;
         };
-        if base.commands.abort.is_none() {
-            return base.commands.begin_abort(&self.blocks, now);
+        if let (None, Some(oldest)) = (&base.commands.abort, oldest) {
+            return base.commands.begin_abort(&self.blocks, oldest, now);
         }
         // The event that tells of the stop has not come; the register may know.
         let control = self.blocks.operational.read(operational::CRCR);
@@ -222,7 +238,7 @@ impl<B: Bus> Xhci<'_, B> {
         }
     }
 
-    /// The command ring has stopped after an abort: gives up what was due, and goes on with the
+    /// The command ring has stopped after an abort: gives the victim up, and goes on with the
     /// rest.
     fn on_ring_stopped(&mut self, pool: &mut Pool<'_>, now: Instant) {
         let Some(base) = self.base.as_mut() else {
@@ -232,30 +248,41 @@ impl<B: Bus> Xhci<'_, B> {
             return self.count_unexpected();
         };
         base.commands.install(&self.blocks);
-        self.replace_commands(abort.begun, now);
+        self.replace_commands(abort.victim, now);
         let given_up = Completion {
             code: code::COMMAND_ABORTED,
             slot: 0,
         };
-        while let Some(issuer) = self.issuer(|command| command.deadline <= abort.begun) {
+        // Most controllers have said so themselves by now.
+        if let Some(issuer) = self.issuer(|command| command.serial == abort.victim) {
             self.command_done(issuer, given_up, pool, now);
         }
     }
 
-    /// Writes the commands that were not due by `begun` again, and rings once.
-    fn replace_commands(&mut self, begun: Instant, now: Instant) {
+    /// Writes all commands but the victim again, the oldest first, and rings once.
+    fn replace_commands(&mut self, victim: u32, now: Instant) {
         let Some(base) = self.base.as_mut() else {
             return;
         };
-        let devices = self.devices.iter_mut().map(|device| &mut device.command);
-        let endpoints = self
-            .endpoints
-            .iter_mut()
-            .map(|endpoint| &mut endpoint.command);
-        for slot in devices.chain(endpoints) {
-            if let Some(command) = slot.filter(|command| command.deadline > begun) {
-                *slot = base.commands.place(command.trb, now).or(*slot);
-            }
+        let written = base.commands.written;
+        // Serials wrap; those of commands that are written again lie behind `written`.
+        let age = |command: &Command| written.wrapping_sub(command.serial) as i32;
+        loop {
+            let devices = self.devices.iter_mut().map(|device| &mut device.command);
+            let endpoints = self
+                .endpoints
+                .iter_mut()
+                .map(|endpoint| &mut endpoint.command);
+            let oldest = devices
+                .chain(endpoints)
+                .flatten()
+                .filter(|command| command.serial != victim && age(command) >= 0)
+                .max_by_key(|command| age(command));
+            let Some(command) = oldest else { break };
+            let Some(again) = base.commands.place(command.trb, now) else {
+                break;
+            };
+            *command = again;
         }
         release();
         self.blocks.ring(0, 0, 0);
@@ -267,14 +294,14 @@ impl CommandRing {
     ///
     /// The address is ignored while the ring runs. It is written whole and right nevertheless: some
     /// controllers act on the high half only, when the ring may have stopped.
-    fn begin_abort<B: Bus>(&mut self, blocks: &Blocks<B>, now: Instant) {
+    fn begin_abort<B: Bus>(&mut self, blocks: &Blocks<B>, victim: u32, now: Instant) {
         let pointer = self.ring.bus().get();
         let bits = CRCR::CA::SET + CRCR::RCS::SET;
         blocks
             .operational
             .write64(CRCR_OFFSET, pointer | u64::from(bits.value));
         self.abort = Some(Abort {
-            begun: now,
+            victim,
             deadline: now + ABORT_TIME,
         });
     }
@@ -282,8 +309,8 @@ impl CommandRing {
 
 /// The blocks of a command ring for so many commands at a time, with the link, the free one and
 /// those that an abort skips.
-pub(super) fn ring_blocks(commands: usize) -> u16 {
-    (commands + 8).next_multiple_of(16) as u16
+pub(super) fn ring_blocks(commands: usize) -> u32 {
+    (commands + 8).next_multiple_of(16) as u32
 }
 
 const _: () = assert!(

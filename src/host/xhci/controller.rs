@@ -113,6 +113,10 @@ impl<B: Bus> HostController for Xhci<'_, B> {
         }
     }
 
+    fn check_alive(&mut self) -> bool {
+        self.read_alive()
+    }
+
     fn next_deadline(&self) -> Instant {
         self.wake
     }
@@ -283,7 +287,7 @@ impl<B: Bus> Xhci<'_, B> {
     ///
     /// For the core, after a transfer that took too long: a controller that died of a bus error
     /// writes no events any more.
-    pub fn check_alive(&mut self) -> bool {
+    pub(super) fn read_alive(&mut self) -> bool {
         if self.phase != Phase::Running {
             return false;
         }

@@ -5,16 +5,19 @@
 //! `§6.4.1`.
 
 use super::records::Form;
-use super::ring::ProducerRing;
+use super::ring::{MAX_BLOCKS, ProducerRing};
 use super::trb::{Flags, Trb};
 use crate::dma::{BusAddress, Segment, release};
-use crate::host::{HostError, Report, Transfer};
+use crate::host::{EndpointConfig, EndpointKind, HostError, Report, Transfer};
 use crate::usb::setup::{Direction, SetupPacket};
 
 /// No block's data crosses a multiple of this (`xHCI 1.2 §6.4.1`).
 const BLOCK_BOUNDARY: u64 = 0x1_0000;
 /// The largest value of the TD size field.
 const TD_SIZE_MAX: u32 = 31;
+
+/// The fewest blocks of a ring. Policy.
+const MIN_BLOCKS: usize = 16;
 
 /// What the TD size field counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,8 +52,8 @@ impl Units {
 pub(super) struct Writer<'r> {
     ring: &'r ProducerRing,
     units: Units,
-    first: u16,
-    next: u16,
+    first: u32,
+    next: u32,
     /// Last word of the first block.
     held: u32,
 }
@@ -58,7 +61,7 @@ pub(super) struct Writer<'r> {
 impl<'r> Writer<'r> {
     /// Writes from block `first` on, which is reserved.
     #[inline]
-    pub(super) fn new(ring: &'r ProducerRing, units: Units, first: u16) -> Self {
+    pub(super) fn new(ring: &'r ProducerRing, units: Units, first: u32) -> Self {
         Self {
             ring,
             units,
@@ -89,10 +92,7 @@ impl<'r> Writer<'r> {
         last_flags: Flags,
     ) {
         let direction = stage.unwrap_or(transfer.direction);
-        let short = match direction {
-            Direction::In => Flags::INTERRUPT_ON_SHORT,
-            Direction::Out => Flags::empty(),
-        };
+        let short = short_flag(direction);
         let mut put = |data: BusAddress, piece: u32, left: u32| {
             let flags = if left == 0 { last_flags } else { Flags::CHAIN };
             let size = self.units.td_size(length, piece, left);
@@ -140,13 +140,60 @@ impl<'r> Writer<'r> {
     }
 }
 
+/// Blocks that a transfer of an endpoint may have: one for each 64 KiB, one more at each end of an
+/// unaligned buffer, and one for each of two bounced ends.
+pub(super) fn blocks_per_transfer(config: &EndpointConfig) -> usize {
+    let stages = match config.kind {
+        EndpointKind::Control => 2,
+        EndpointKind::Bulk | EndpointKind::Interrupt => 0,
+    };
+    (config.longest >> 16) as usize + 4 + stages
+}
+
+/// Blocks of a ring for `config.transfers` of the longest transfers: besides theirs, those that
+/// are left out before an early link, the link, and the one that stays free. `None`: too many.
+pub(super) fn ring_blocks(config: &EndpointConfig) -> Option<u32> {
+    let per_transfer = blocks_per_transfer(config);
+    let blocks = (usize::from(config.transfers) + 1) * per_transfer + 2;
+    let blocks = blocks.max(MIN_BLOCKS).next_multiple_of(8);
+    (blocks <= MAX_BLOCKS).then_some(blocks as u32)
+}
+
+/// The only piece of a plain transfer that fits one block whole, as most do.
+#[inline]
+pub(super) fn single_block<'t>(transfer: &Transfer<'t>) -> Option<&'t Segment> {
+    match (transfer.setup, transfer.segments) {
+        (None, [segment]) => {
+            let room = BLOCK_BOUNDARY - (segment.bus().get() & (BLOCK_BOUNDARY - 1));
+            (u64::from(segment.length()) <= room).then_some(segment)
+        }
+        _ => None,
+    }
+}
+
+/// The block of a transfer that has only one.
+#[inline]
+pub(super) fn whole(segment: &Segment, direction: Direction, report: Report) -> Trb {
+    let flags = completion_flags(report) | short_flag(direction);
+    Trb::normal(segment.bus(), segment.length(), 0, flags)
+}
+
+/// An IN block reports a short packet.
+#[inline]
+fn short_flag(direction: Direction) -> Flags {
+    match direction {
+        Direction::In => Flags::INTERRUPT_ON_SHORT,
+        Direction::Out => Flags::empty(),
+    }
+}
+
 /// Blocks of a transfer of `length` bytes.
 #[inline]
 pub(super) fn count_blocks(
     segments: &[Segment],
     length: u32,
     form: Form,
-) -> Result<u16, HostError> {
+) -> Result<u32, HostError> {
     let mut left = length;
     let mut blocks = 0_u32;
     for segment in segments {
@@ -161,11 +208,10 @@ pub(super) fn count_blocks(
         // A control transfer with less memory than its data stage has bytes.
         return Err(HostError::Unsupported);
     }
-    let blocks = match form {
+    Ok(match form {
         Form::Plain => blocks.max(1),
         Form::Control => blocks + 2,
-    };
-    u16::try_from(blocks).map_err(|_| HostError::TooLong)
+    })
 }
 
 /// What the last block of a transfer asks for.

@@ -74,7 +74,7 @@ impl<B: Bus> InterruptHalf<B> {
     }
 
     /// Whether the controller reported an error of its own: see
-    /// [`Xhci::check_alive`](super::Xhci::check_alive).
+    /// [`HostController::check_alive`](crate::host::HostController::check_alive).
     pub fn saw_fault(&self) -> bool {
         self.fault.load(Ordering::Acquire)
     }

@@ -12,7 +12,7 @@
 //!   does, or does not do, has its deadline in the core.
 //!
 //! A dead controller writes no events. It is noticed when a command is overdue, when it reports an
-//! error by an event or an interrupt, and when the core asks [`Xhci::check_alive`], as it should after a
+//! error by an event or an interrupt, and when the core asks [`HostController::check_alive`](crate::host::HostController::check_alive), as it should after a
 //! transfer that took too long.
 //!
 //! | file | what it holds |

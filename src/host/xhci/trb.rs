@@ -47,6 +47,7 @@ pub(super) mod kind {
     pub(in super::super) const RESET_ENDPOINT: u32 = 14;
     pub(in super::super) const STOP_ENDPOINT: u32 = 15;
     pub(in super::super) const SET_DEQUEUE: u32 = 16;
+    pub(in super::super) const NO_OP_COMMAND: u32 = 23;
     pub(in super::super) const TRANSFER_EVENT: u32 = 32;
     pub(in super::super) const COMMAND_COMPLETION: u32 = 33;
     pub(in super::super) const PORT_CHANGE: u32 = 34;

@@ -35,7 +35,7 @@ pub enum End {
     Status(CswStatus, u32),
     /// Without one, but reset recovery brought both sides back in step.
     Recovered(BotError),
-    /// Without one, and reset recovery failed too: only a port reset can help.
+    /// Without one, and reset recovery failed too: only a port reset can help. Both pipes are quiet.
     Broken(BotError),
 }
 
@@ -74,6 +74,8 @@ pub enum Action {
     SendAll,
     /// Queue data and status.
     SendRest,
+    /// Queue the data alone.
+    SendData,
     /// Queue the status read alone.
     ReadStatus,
     /// Clear the halt of the pipe in this direction.
@@ -88,6 +90,9 @@ pub enum Action {
     Wait,
     /// The command has ended; nothing of it is under way any more.
     Finish(End),
+    /// A pipe cannot be made quiet: the controller may reach the command's memory for as long as the
+    /// device is open. Give the device up; the command ends when the controller has closed it.
+    GiveUp,
 }
 
 /// How far the data has come.
@@ -108,7 +113,7 @@ enum StatusRead {
     Pending,
     /// It came while a halt was being cleared.
     Early(StatusResult),
-    /// Its read has ended without a status, and another must be queued.
+    /// No read is queued: it waits for the data, or has ended without a status.
     Due,
 }
 
@@ -176,10 +181,13 @@ impl Machine {
             DataPhase::None => Data::Moved(0),
             DataPhase::In(_) | DataPhase::Out(_) => Data::Pending,
         };
-        self.status = StatusRead::Pending;
+        self.status = match (queueing, data) {
+            (Queueing::AfterData, DataPhase::In(_) | DataPhase::Out(_)) => StatusRead::Due,
+            _ => StatusRead::Pending,
+        };
         self.second_status = false;
         match queueing {
-            Queueing::AfterCommand => {
+            Queueing::AfterCommand | Queueing::AfterData => {
                 self.phase = Phase::Command;
                 Action::SendCommand
             }
@@ -197,13 +205,16 @@ impl Machine {
             (Phase::Recovery(step, error), Input::Operated(result)) => {
                 self.recovery_step(step, error, result)
             }
-            (Phase::Recovery(_, error), Input::Deadline) => self.finish(End::Broken(error)),
+            (Phase::Recovery(step, error), Input::Deadline) => self.recovery_failed(step, error),
             // The ends of transfers that recovery has taken back.
             (Phase::Recovery(..), _) => Action::Wait,
             (_, Input::Deadline) => self.recover(BotError::Timeout),
             (Phase::Command, Input::Command(outcome)) if outcome.is_ok() => {
                 self.phase = Phase::Transfer;
-                Action::SendRest
+                match self.status {
+                    StatusRead::Due => Action::SendData,
+                    _ => Action::SendRest,
+                }
             }
             (_, Input::Command(outcome)) => match outcome {
                 Outcome::Complete | Outcome::Short => Action::Wait,
@@ -246,7 +257,10 @@ impl Machine {
                 Some(Err(fault)) => self.recover(BotError::Status(fault)),
                 None => {
                     self.data = Data::Moved(actual);
-                    Action::Wait
+                    match (self.phase, self.status) {
+                        (Phase::Transfer, StatusRead::Due) => self.read_status(),
+                        _ => Action::Wait,
+                    }
                 }
             },
             Outcome::Stall => {
@@ -420,7 +434,7 @@ impl Machine {
         result: Result<(), UsbError>,
     ) -> Action {
         if result.is_err() {
-            return self.finish(End::Broken(error));
+            return self.recovery_failed(step, error);
         }
         let (next, action) = match step {
             Step::QuiesceOut => (Step::QuiesceIn, Action::Quiesce(Direction::In)),
@@ -431,6 +445,17 @@ impl Machine {
         };
         self.phase = Phase::Recovery(next, error);
         action
+    }
+
+    /// Only behind both quiet pipes is nothing of the command under way.
+    fn recovery_failed(&mut self, step: Step, error: BotError) -> Action {
+        match step {
+            Step::QuiesceOut | Step::QuiesceIn => {
+                self.phase = Phase::Idle;
+                Action::GiveUp
+            }
+            Step::Reset | Step::ClearIn | Step::ClearOut => self.finish(End::Broken(error)),
+        }
     }
 
     fn finish(&mut self, end: End) -> Action {
@@ -449,3 +474,7 @@ impl Machine {
 #[cfg(test)]
 #[path = "machine_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "after_data_tests.rs"]
+mod after_data_tests;

@@ -80,6 +80,7 @@ fn queued(phase: DataPhase, queueing: Queueing) -> Machine {
             assert_eq!(arrived, Action::SendRest);
         }
         Queueing::Eager => assert_eq!(machine.begin(phase, queueing), Action::SendAll),
+        Queueing::AfterData => unreachable!("it never has all three queued: after_data_tests"),
     }
     machine
 }
@@ -707,6 +708,30 @@ mod reset_recovery {
                 assert_eq!(machine.step(input), Action::Wait, "{steps}: {input:?}");
             }
             follow(&mut machine, &recovery(BotError::Timeout)[steps..]);
+        }
+    }
+
+    /// What fails, or does not end, after so many steps.
+    fn failing(steps: usize) -> [Action; 2] {
+        [Input::Operated(Err(UsbError::Timeout)), Input::Deadline].map(|failure| {
+            let mut machine = recovering(steps);
+            let action = machine.step(failure);
+            assert!(!machine.is_busy());
+            action
+        })
+    }
+
+    #[test]
+    fn that_cannot_make_a_pipe_quiet_never_ends_the_command_by_itself() {
+        assert_eq!(failing(0), [Action::GiveUp; 2]);
+        assert_eq!(failing(1), [Action::GiveUp; 2]);
+    }
+
+    #[test]
+    fn that_fails_behind_quiet_pipes_ends_the_command_and_says_why_it_began() {
+        let broken = Action::Finish(End::Broken(BotError::Timeout));
+        for steps in 2..5 {
+            assert_eq!(failing(steps), [broken; 2], "{steps}");
         }
     }
 

@@ -83,6 +83,8 @@ pub struct Transport {
     deadline: Instant,
     /// An operation that waits for an earlier one to end.
     waiting: Option<Operation>,
+    /// The device must be closed before the command can end.
+    stuck: bool,
     copies: CopyCount,
 }
 
@@ -135,6 +137,7 @@ impl Transport {
             mapping: None,
             deadline: Instant::NEVER,
             waiting: None,
+            stuck: false,
             copies: CopyCount::default(),
         })
     }
@@ -296,16 +299,23 @@ impl Transport {
         dma: &impl Dma,
         now: Instant,
     ) -> Option<CommandOutcome> {
+        bus.check_controller(&self.bulk_in);
         // What recovery may take before the device counts as broken.
         self.deadline = now + RECOVERY_TIMEOUT;
         self.step(bus, dma, Input::Deadline, now)
     }
 
-    /// The device has gone and the controller has let go of it: the command under way ends.
-    pub fn closed(&mut self, dma: &impl Dma) -> Option<CommandOutcome> {
+    /// The device has gone: nothing is done on it any more. The command under way keeps its memory
+    /// until [`Transport::closed`], since the controller may still reach it.
+    pub fn gone(&mut self) {
         self.machine = Machine::idle();
         self.deadline = Instant::NEVER;
         self.waiting = None;
+    }
+
+    /// The device has gone and the controller has let go of it: the command under way ends.
+    pub fn closed(&mut self, dma: &impl Dma) -> Option<CommandOutcome> {
+        self.gone();
         self.unmap(dma, 0);
         self.request
             .take()
@@ -324,8 +334,13 @@ impl Transport {
             Action::Wait => Ok(()),
             Action::SendCommand | Action::SendAll => Ok(()),
             Action::SendRest => self.queue_rest(bus),
+            Action::SendData => self.queue_data(bus, Report::Always),
             Action::ReadStatus => self.queue_status(bus),
             Action::Finish(end) => return self.finish(bus, dma, end, now),
+            Action::GiveUp => {
+                self.get_stuck();
+                return None;
+            }
             Action::ClearHalt(direction) => {
                 let pipe = self.pipe(direction);
                 let operation = Operation::ClearHalt(pipe.handle, pipe.address);
@@ -366,8 +381,30 @@ impl Transport {
                 self.waiting = Some(operation);
                 None
             }
+            // The device is being closed: the command ends with that.
+            Err(UsbError::Disconnected) if bus.is_leaving(self.bulk_in.device) => {
+                self.gone();
+                None
+            }
             Err(error) => self.step(bus, dma, Input::Operated(Err(error)), now),
         }
+    }
+
+    /// A pipe cannot be made quiet. The command ends when the device was closed, and not before: its
+    /// memory may still be reached.
+    fn get_stuck(&mut self) {
+        self.gone();
+        self.stuck = true;
+        self.deadline = Instant::from_micros(0);
+    }
+
+    /// Whether the device must be closed for the command under way to end. Asked when the deadline
+    /// has passed, and `true` once.
+    pub fn take_stuck(&mut self) -> bool {
+        if self.stuck {
+            self.deadline = Instant::NEVER;
+        }
+        core::mem::take(&mut self.stuck)
     }
 
     fn finish<C: Driver>(
@@ -473,21 +510,37 @@ impl Transport {
 
     /// Queues the data, if there is any, and the status behind it.
     fn queue_rest<C: Driver>(&self, bus: &mut Bus<'_, C>) -> Result<(), HostError> {
-        let announced = self.announced();
-        let (pipe, report) = match announced {
-            DataPhase::None => return self.queue_status(bus),
+        match self.announced() {
+            DataPhase::None => {}
             // A data phase that is as long as a status wrapper may be one: look at it.
             DataPhase::In(length) if length as usize == Csw::LENGTH => {
-                (&self.bulk_in, Report::Always)
+                self.submit_data(bus, Report::Always)?;
             }
             // The status behind it on the same pipe says that it is done.
-            DataPhase::In(_) => (&self.bulk_in, Report::Unexpected),
-            DataPhase::Out(_) => (&self.bulk_out, Report::WithoutInterrupt),
-        };
+            DataPhase::In(_) => self.submit_data(bus, Report::Unexpected)?,
+            DataPhase::Out(_) => self.queue_data(bus, Report::WithoutInterrupt)?,
+        }
+        self.queue_status(bus)
+    }
+
+    /// Queues the data and tells the controller.
+    fn queue_data<C: Driver>(&self, bus: &mut Bus<'_, C>, report: Report) -> Result<(), HostError> {
+        self.submit_data(bus, report)?;
+        bus.kick(self.data_pipe());
+        Ok(())
+    }
+
+    /// Queues the data; the controller is not told.
+    fn submit_data<C: Driver>(
+        &self,
+        bus: &mut Bus<'_, C>,
+        report: Report,
+    ) -> Result<(), HostError> {
         let tag = self.tag_of(part::DATA);
+        let pipe = self.data_pipe();
         match (self.sensing, self.mapping.as_ref()) {
             (None, Some(mapping)) => {
-                bus.submit(pipe, self.function, tag, mapping.segments(), report)?;
+                bus.submit(pipe, self.function, tag, mapping.segments(), report)
             }
             (sensing, _) => {
                 let at = if sensing.is_some() {
@@ -495,15 +548,18 @@ impl Transport {
                 } else {
                     layout::SCRATCH_AT
                 };
-                let memory = self.memory.raw(at, announced.length() as usize);
+                let memory = self.memory.raw(at, self.announced().length() as usize);
                 let segments = [memory.map(Segment::from).ok_or(HostError::TooLong)?];
-                bus.submit(pipe, self.function, tag, &segments, report)?;
+                bus.submit(pipe, self.function, tag, &segments, report)
             }
         }
-        if pipe.address.direction() == Direction::Out {
-            bus.kick(pipe);
+    }
+
+    fn data_pipe(&self) -> &Pipe {
+        match self.announced() {
+            DataPhase::Out(_) => &self.bulk_out,
+            DataPhase::In(_) | DataPhase::None => &self.bulk_in,
         }
-        self.queue_status(bus)
     }
 
     fn queue_status<C: Driver>(&self, bus: &mut Bus<'_, C>) -> Result<(), HostError> {
@@ -574,3 +630,7 @@ impl From<BotError> for Fault {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "transport_tests.rs"]
+mod tests;

@@ -6,7 +6,7 @@
 use super::operate::{CONFIGURATION_OFFSET, CONTROL_BUFFER};
 use super::{Bus, BusEvent, Driver};
 use crate::dma::{Class, Owner, Rules};
-use crate::host::{Addressing, Attachment, PortStatus, RootPort};
+use crate::host::{Addressing, Attachment, PortProtocol, PortStatus, RootPort};
 use crate::platform::ControllerId;
 use crate::time::Instant;
 use crate::usb::descriptor::{DescriptorKind, initial_control_packet_size};
@@ -14,7 +14,7 @@ use crate::usb::device::{DeviceEntry, DeviceId, DeviceState, Requester};
 use crate::usb::enumerate::{Action, Description, Enumeration, Input};
 use crate::usb::error::UsbError;
 use crate::usb::operation::Operation;
-use crate::usb::port::{ATTEMPTS, PortState, RETRY_PAUSE};
+use crate::usb::port::{ATTEMPTS, PortEntry, PortState, RETRY_PAUSE};
 use crate::usb::setup::SetupPacket;
 use crate::usb::speed::Speed;
 
@@ -55,6 +55,7 @@ impl<C: Driver> Bus<'_, C> {
                 break;
             };
             match slot.lane {
+                _ if !self.runs(controller) => {}
                 None => self.next_port(controller, now),
                 Some(lane) if now >= lane.until => {
                     if let Some(event) = self.lane_time(controller, now) {
@@ -113,6 +114,8 @@ impl<C: Driver> Bus<'_, C> {
     /// The time that the lane waited for has come.
     fn lane_time(&mut self, controller: ControllerId, now: Instant) -> Option<BusEvent> {
         let status = self.lane_port(controller)?;
+        let slot = self.controllers.get_mut(usize::from(controller.0))?;
+        slot.lane.as_mut()?.until = Instant::NEVER;
         self.lane_step(controller, Input::Time(status), now)
     }
 
@@ -145,8 +148,11 @@ impl<C: Driver> Bus<'_, C> {
             .get_mut(usize::from(controller.0))?
             .lane
             .as_mut()?;
-        lane.until = Instant::NEVER;
         let action = lane.enumeration.step(input, now);
+        if action == Action::Ignore {
+            return None;
+        }
+        lane.until = Instant::NEVER;
         match self.lane_act(controller, action, now) {
             Ok(event) => event,
             Err(error) => {
@@ -183,6 +189,7 @@ impl<C: Driver> Bus<'_, C> {
                 lane.until = until;
             }
             Action::Wait(until) => lane.until = until,
+            Action::Ignore => {}
             Action::Open(speed) => self.lane_open(controller, root_port, speed, now)?,
             Action::Address => {
                 let device = device.ok_or(gone)?;
@@ -347,6 +354,7 @@ impl<C: Driver> Bus<'_, C> {
         entry.state = DeviceState::Described;
         entry.descriptor = Some(description.device);
         entry.configuration_length = description.configuration_length;
+        entry.attempt = lane.attempt;
         if let Some(port) = self.ports.get_mut(lane.port) {
             port.state = PortState::Occupied(device);
         }
@@ -389,24 +397,60 @@ impl<C: Driver> Bus<'_, C> {
         let Some(Some(error)) = lane.ended else {
             return;
         };
-        if let Some(driver) = self.driver(controller) {
-            if error == UsbError::NeedsCompanion {
-                driver.hand_over(lane.root_port);
-            } else if lane.attempt + 1 >= ATTEMPTS {
-                driver.disable_port(lane.root_port);
-            }
-        }
-        let Some(port) = self.ports.get_mut(lane.port) else {
+        self.attempt_failed(lane.port, lane.attempt, error, now);
+    }
+
+    /// An attempt to bring up what is in a port has failed, and nothing of it is left: the port waits
+    /// for its next attempt, or is left alone after the last one.
+    fn attempt_failed(&mut self, port: usize, attempt: u8, error: UsbError, now: Instant) {
+        let Some(entry) = self.ports.get(port) else {
             return;
         };
-        let final_error = error == UsbError::NeedsCompanion || lane.attempt + 1 >= ATTEMPTS;
-        port.state = if final_error {
+        let (controller, root_port) = (entry.controller, entry.port);
+        let is_last = attempt + 1 >= ATTEMPTS;
+        if let Some(driver) = self.driver(controller) {
+            // A disabled SuperSpeed link is trained anew to see its device being pulled, and the one
+            // that has failed would look like another: it is left as it is.
+            let can_disable = driver.port_protocol(root_port) == PortProtocol::Usb2;
+            if error == UsbError::NeedsCompanion {
+                driver.hand_over(root_port);
+            } else if is_last && can_disable {
+                driver.disable_port(root_port);
+            }
+        }
+        let Some(entry) = self.ports.get_mut(port) else {
+            return;
+        };
+        entry.state = if is_last || error == UsbError::NeedsCompanion {
             PortState::Failed(error)
         } else {
-            PortState::Waiting(now + RETRY_PAUSE, lane.attempt + 1)
+            PortState::Waiting(now + RETRY_PAUSE, attempt + 1)
         };
         // A change during the attempt was put off.
-        port.changed = true;
+        entry.changed = true;
+        self.wake_at(now);
+    }
+
+    /// A device that was described could not be taken into use, for a reason that another attempt
+    /// with a new reset may cure: it is closed, and its port gets the attempts that are left.
+    pub fn try_again(&mut self, device: DeviceId, error: UsbError, now: Instant) {
+        if let Some(entry) = self.device_mut(device) {
+            entry.given_up = Some(error);
+            self.close(device, now);
+        }
+    }
+
+    /// A device that was given up is closed, unless it was pulled meanwhile.
+    pub(super) fn given_up_closed(&mut self, device: DeviceId, now: Instant) {
+        let Some(entry) = self.device(device) else {
+            return;
+        };
+        let (attempt, given_up) = (entry.attempt, entry.given_up);
+        let on_it = |entry: &PortEntry| entry.state == PortState::Occupied(device);
+        let port = self.ports.iter().position(on_it);
+        if let (Some(error), Some(port)) = (given_up, port) {
+            self.attempt_failed(port, attempt, error, now);
+        }
     }
 
     /// Whether the lane of this device's controller holds it.

@@ -166,3 +166,37 @@ fn a_port_reset_may_hang() {
     raw.machine.advance(5_000 * MILLISECOND);
     assert_eq!(raw.read(raw.port(0)) & (PORT_RESET | 2), PORT_RESET);
 }
+
+#[test]
+fn over_current_takes_the_port_down() {
+    let faults = Faults {
+        over_current: [(0, 400 * MILLISECOND)].into(),
+        ..Faults::none()
+    };
+    let mut raw = with_disks(Traits::default(), faults);
+    raw.reset_port(0);
+    raw.machine.advance(500 * MILLISECOND);
+    let status = raw.read(raw.port(0));
+    assert_eq!(status & (1 << 20 | 1 << 17), 1 << 20 | 1 << 17);
+    assert_eq!(status & (PORT_POWER | 1 << 3 | 0b11), 1 << 3);
+}
+
+#[test]
+fn link_states_beyond_rx_detect_are_not_modelled() {
+    let raw = with_disks(Traits::default(), Faults::none());
+    breaks("model", || {
+        raw.write(raw.port(2), PORT_POWER | 1 << 16 | 3 << 5)
+    });
+    let raw = with_disks(Traits::default(), Faults::none());
+    breaks("model", || raw.write(raw.port(2) + 4, 1));
+}
+
+#[test]
+fn a_disabled_usb_3_port_trains_again_from_rx_detect() {
+    let mut raw = with_disks(Traits::default(), Faults::none());
+    raw.reset_port(2);
+    raw.write(raw.port(2), PORT_POWER | ENABLED);
+    assert_eq!(raw.read(raw.port(2)) & 0b11, 0);
+    raw.write(raw.port(2), PORT_POWER | 1 << 16 | 5 << 5);
+    raw.address(2);
+}

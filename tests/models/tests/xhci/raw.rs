@@ -520,13 +520,7 @@ impl Raw {
     }
 
     pub(crate) fn bytes(&self, bus: u64, length: usize) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        for at in (0..length as u64).step_by(4) {
-            let [word] = self.machine.load(bus + at);
-            bytes.extend(word.to_le_bytes());
-        }
-        bytes.truncate(length);
-        bytes
+        self.machine.load_bytes(bus, length)
     }
 }
 

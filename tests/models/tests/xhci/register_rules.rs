@@ -347,3 +347,64 @@ fn a_broken_machine_is_silent_for_whoever_unwinds() {
     raw.write(4, 0);
     assert_eq!(raw.read(4), u32::MAX);
 }
+
+#[test]
+fn what_only_reads_is_not_written() {
+    let raw = after_reset();
+    breaks("xHCI 1.2 §5.5.1", || raw.write(raw.runtime, 0));
+    let raw = after_reset();
+    breaks("xHCI 1.2 §5.4.4", || {
+        raw.write(raw.operational + 0x14, 1 << 16)
+    });
+    let raw = after_reset();
+    breaks("xHCI 1.2 §5.5.2.3.1", || {
+        raw.write(raw.interrupter(8), 1 << 16)
+    });
+}
+
+#[test]
+fn capabilities_that_are_not_there_are_not_enabled() {
+    let raw = after_reset();
+    breaks("xHCI 1.2 §5.4.7", || {
+        raw.write(raw.operational + 0x38, 1 << 16 | 1 << 8)
+    });
+    let raw = after_reset();
+    breaks("model", || {
+        raw.write(raw.operational, raw.read(raw.operational) | 1 << 8)
+    });
+}
+
+#[test]
+fn the_base_address_array_is_memory() {
+    let mut raw = after_reset();
+    raw.contexts = 0x1000;
+    raw.program_slots();
+    raw.write64(raw.operational + 0x30, raw.contexts);
+    raw.program_commands();
+    raw.program_events();
+    breaks("xHCI 1.2 §6.1", || raw.run());
+}
+
+#[test]
+fn a_controller_is_given_back_halted() {
+    let raw = fresh(Traits {
+        firmware: Firmware::Releases(MILLISECOND),
+        ..Traits::default()
+    });
+    let extended = (raw.read(0x10) >> 16) as usize * 4;
+    raw.write(extended, raw.read(extended) | 1 << 24);
+    raw.until(extended, |owner| owner & 1 << 16 == 0);
+    let mut raw = raw;
+    raw.bring_up();
+    breaks("xHCI 1.2 §7.1.1", || raw.write(extended, 0));
+}
+
+#[test]
+fn the_microframe_index_counts_while_the_controller_runs() {
+    let raw = after_reset();
+    assert_eq!(raw.read(raw.runtime), 0);
+    let raw = Raw::running(Traits::default());
+    let before = raw.read(raw.runtime);
+    raw.machine.advance(MILLISECOND);
+    assert_eq!((raw.read(raw.runtime) - before) & 0x3fff, 8);
+}
