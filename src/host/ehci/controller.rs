@@ -384,7 +384,7 @@ impl<B: Bus> Ehci<'_, B> {
         }
         let event = self
             .tend_moving(pool, now)
-            .or_else(|| self.tend_devices())
+            .or_else(|| self.tend_devices(pool))
             .or_else(|| self.tend_restarted())
             .or_else(|| self.tend_ports(now));
         if event.is_some() {
