@@ -445,6 +445,26 @@ mod a_controller_that_starts_again {
     }
 }
 
+/// A number that wraps would name another device.
+#[test]
+fn a_table_longer_than_its_numbers_is_used_as_far_as_they_count() {
+    let mut ports = vec![PortEntry::EMPTY; 700];
+    assert_eq!(countable(&mut ports).len(), 255);
+    assert_eq!(countable(&mut ports[..2]).len(), 2);
+    let (region, _) = super::testing::region();
+    let storage = BusStorage {
+        controllers: vec![ControllerSlot::<Fake>::EMPTY].leak(),
+        ports: ports.leak(),
+        devices: (0..700)
+            .map(|_| DeviceEntry::EMPTY)
+            .collect::<Vec<_>>()
+            .leak(),
+    };
+    let bus = Bus::new(storage, Pool::new(region, &mut []));
+    assert_eq!(bus.devices().count(), 0);
+    assert_eq!((bus.ports.len(), bus.devices.len()), (255, 255));
+}
+
 mod one_poll {
     use super::*;
 
