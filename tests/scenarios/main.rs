@@ -9,6 +9,7 @@ mod field_cases;
 mod good_disk;
 mod leaving;
 mod letting_go;
+mod medium;
 mod persistent;
 mod recovery;
 mod rig;
