@@ -58,7 +58,7 @@
 //! |---|---|---|
 //! | a board | `platforms/<name>/` with a `board.toml` | `cargo xtask image <name>` does not know it; once there, `check` lints it and `test` builds its image |
 //! | a controller | `host::<kind>` with the file names of its neighbours; a feature; a variant of [`host::Controller`] | the compiler, at the five traits of [`host`] and in every `match` of `host::any` |
-//! | a method of the five traits | `src/host/traits.rs`, and its row in `docs/architecture.md` | the compiler, in each driver; the row only a reader |
+//! | a method of the five traits | `src/host/traits.rs`, and its row in `docs/architecture.md` | the compiler, in each driver; `tests/documents.rs`, for the row |
 //! | a quirk of a controller | its driver's `quirks` table: who, what, why, evidence | the driver's tests, for a quirk without evidence; write the two that show that it applies and that its neighbour is spared |
 //! | a quirk of a device | no table yet: today a limit in [`policy::Policy`], or a rule in the machine with its report cited | a test of the machine; write it first |
 //! | a SCSI command | a file in `src/scsi/cdb/`, its answer beside `src/scsi/capacity.rs`; its property in `tests/scsi_properties.rs` | the models' SCSI target refuses it (5/20/00) |
@@ -80,8 +80,8 @@
 //! | `xhci` | `host::xhci`, and a variant of [`host::Controller`] |
 //! | `ehci` | `host::ehci`, likewise |
 //!
-//! Without any, [`host::Controller`] has no values; a driver of your own that has the five traits
-//! can be given to [`Host`] instead.
+//! Both are on by default. Without any, [`host::Controller`] has no values; a driver of your own that
+//! has the five traits can be given to [`Host`] instead.
 #![cfg_attr(not(test), no_std)]
 #![deny(unsafe_code)]
 #![deny(
@@ -122,3 +122,12 @@ pub mod time;
 
 pub use platform::Platform;
 pub use stack::Host;
+
+/// The README's quick start and the embedding guide, compiled and run.
+#[cfg(all(doctest, feature = "xhci"))]
+mod guides {
+    #[doc = include_str!("../README.md")]
+    struct ReadMe;
+    #[doc = include_str!("../docs/porting.md")]
+    struct Porting;
+}

@@ -11,6 +11,11 @@ pub enum Queueing {
     /// With the command wrapper: one interrupt less a command. The device sees IN tokens while it
     /// still takes the wrapper, which BOT 1.0 allows and some devices may not expect.
     Eager,
+    /// One after the other: the data when the wrapper has arrived, the status when the data has.
+    /// One interrupt more a command, for devices that cannot hold a transfer which waits behind
+    /// another. QEMU's `usb-storage` before 10.1 is one: where the data takes a moment, a status
+    /// read that is queued already is never answered, or is stalled before a write's data.
+    AfterData,
 }
 
 /// Deadlines and limits of the stack. The defaults suit disks of every age; an embedder may change
@@ -30,6 +35,10 @@ pub struct Policy {
     /// A disk may take so long from its first command to being ready. Policy: disks that spin up
     /// took 6 to 10 s in reports; a margin of two.
     pub readiness: Duration,
+    /// A device may take so long to come back from a reset of its port, described and configured.
+    pub reopen: Duration,
+    /// No new rung of recovery is begun so long after the first fault of an episode.
+    pub episode: Duration,
     /// The most bytes of one read or write below SuperSpeed. Policy: 240 sectors, because some
     /// bridges corrupt data silently above (Kingston 0951:1666 with 65535 blocks), and full-speed
     /// disks were five times slower above.
@@ -48,6 +57,8 @@ impl Policy {
         flush: Duration::from_secs(60),
         bring_up: Duration::from_secs(10),
         readiness: Duration::from_secs(20),
+        reopen: Duration::from_secs(5),
+        episode: Duration::from_secs(20),
         transfer_high: 240 * 512,
         transfer_super: 1 << 20,
         queueing: Queueing::AfterCommand,

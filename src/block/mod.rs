@@ -3,6 +3,7 @@
 //! [`BlockDevice`] is the blocking face, for boot loaders; [`queue`] has the requests of the queue
 //! face. Nothing here knows about USB or SCSI: the stack implements it, and file systems sit on it.
 
+pub mod durability;
 mod error;
 pub mod queue;
 
@@ -58,7 +59,10 @@ impl Geometry {
         let block_bytes = self.block_bytes as usize;
         // The block length is a power of two.
         if length == 0 || length & (block_bytes.wrapping_sub(1)) != 0 {
-            return Err(BlockError::BufferLength { length, block_bytes: self.block_bytes });
+            return Err(BlockError::BufferLength {
+                length,
+                block_bytes: self.block_bytes,
+            });
         }
         let blocks = (length >> self.block_bytes.trailing_zeros()) as u64;
         match lba.0.checked_add(blocks) {
@@ -122,7 +126,10 @@ mod tests {
     #[test]
     fn a_buffer_that_is_no_whole_number_of_blocks_is_refused() {
         for length in [0, 512, 4095, 4097] {
-            let refused = BlockError::BufferLength { length, block_bytes: 4096 };
+            let refused = BlockError::BufferLength {
+                length,
+                block_bytes: 4096,
+            };
             assert_eq!(DISK.extent(Lba(0), length), Err(refused));
         }
     }
@@ -130,7 +137,10 @@ mod tests {
     #[test]
     fn an_extent_ends_on_the_disk() {
         assert_eq!(DISK.extent(Lba(98), 8192), Ok(2));
-        let beyond = BlockError::OutOfRange { lba: Lba(99), blocks: 2 };
+        let beyond = BlockError::OutOfRange {
+            lba: Lba(99),
+            blocks: 2,
+        };
         assert_eq!(DISK.extent(Lba(99), 8192), Err(beyond));
         assert!(DISK.extent(Lba(u64::MAX), 4096).is_err());
     }

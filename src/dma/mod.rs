@@ -13,12 +13,16 @@
 //! load or store, because the device may change it at any moment.
 
 mod address;
+mod block;
 mod buffer;
 mod pool;
 mod region;
 pub mod streaming;
+#[cfg(test)]
+pub(crate) mod testing;
 
 pub use address::BusAddress;
+pub use block::Block;
 pub use buffer::{DmaBuffer, RawBuffer};
 pub use pool::{Allocation, Class, Owner, Pool, PoolError, PoolRecord, PoolUsage, Rules};
 pub use region::CoherentRegion;

@@ -8,7 +8,7 @@
 
 use core::ptr::NonNull;
 
-use super::{BusAddress, CoherentRegion};
+use super::{Block, BusAddress, CoherentRegion};
 use crate::arch;
 
 /// What a piece of the pool is, for the ledger and its diagnostics.
@@ -362,6 +362,15 @@ impl Allocation {
         })
     }
 
+    /// The structure of `N` bytes at byte `offset`, if it lies in the piece.
+    #[inline(always)]
+    #[must_use]
+    pub fn block<const N: usize>(&self, offset: usize) -> Option<Block<'_, N>> {
+        let fits = self.length >= N && offset <= self.length - N && offset.is_multiple_of(4);
+        // SAFETY: inside the piece, which is aligned to 128 bytes; the block borrows its handle.
+        fits.then(|| unsafe { Block::new(self.cpu.add(offset)) })
+    }
+
     #[inline(always)]
     fn at<T>(&self, offset: usize) -> Option<NonNull<T>> {
         let end = offset.checked_add(size_of::<T>())?;
@@ -468,6 +477,9 @@ pub struct RawCoherent {
     /// Length in bytes.
     pub length: usize,
 }
+
+// SAFETY: an address pair and a length, as the piece that it is a part of.
+unsafe impl Send for RawCoherent {}
 
 #[cfg(test)]
 #[path = "pool_tests.rs"]

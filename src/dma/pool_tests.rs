@@ -123,3 +123,22 @@ fn an_access_outside_a_piece_reaches_nothing() {
         assert!(piece.raw(120, 9).is_none());
     });
 }
+
+#[test]
+fn a_block_lies_in_its_piece_or_is_none() {
+    with_pool(8, |pool| {
+        let piece = pool.allocate(Owner::Host, Class::Queue, 128, ANY).unwrap();
+        let block = piece.block::<64>(64).unwrap();
+        block.write32::<60>(0x1234_5678);
+        block.write_element::<0, 5>(4, 9);
+        block.write_element::<0, 5>(5, 7);
+        assert_eq!(piece.read32(124), 0x1234_5678);
+        assert_eq!(piece.read32(64 + 16), 9);
+        assert_eq!(piece.read32(64 + 20), 0, "outside of the array");
+        assert_eq!(block.read32::<16>(), 9);
+        assert!(piece.block::<64>(68).is_none());
+        assert!(piece.block::<64>(2).is_none());
+        assert!(piece.block::<64>(usize::MAX - 3).is_none());
+        assert!(piece.block::<256>(0).is_none());
+    });
+}

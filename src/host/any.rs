@@ -20,6 +20,7 @@ use crate::time::Instant;
 
 /// A controller of any kind that was built in.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "the small variant is never made")]
 pub enum Controller<'s, B: Bus> {
     /// An xHCI.
     #[cfg(feature = "xhci")]
@@ -71,6 +72,10 @@ impl<B: Bus> HostController for Controller<'_, B> {
     #[inline]
     fn acknowledge_events(&mut self) {
         pass!(self, driver => driver.acknowledge_events())
+    }
+
+    fn check_alive(&mut self) -> bool {
+        pass!(self, driver => driver.check_alive())
     }
 
     #[inline]

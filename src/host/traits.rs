@@ -41,6 +41,11 @@ pub trait HostController {
     /// that ended with `None`. Called once a batch.
     fn acknowledge_events(&mut self);
 
+    /// Reads the controller's status and declares it dead if it says so: [`Event::Died`] follows.
+    /// Returns whether it is alive. Called after a transfer that took too long, since a controller
+    /// that died of a bus error reports nothing any more.
+    fn check_alive(&mut self) -> bool;
+
     /// When the driver must be polled again at the latest, for its own deadlines.
     fn next_deadline(&self) -> Instant;
 }

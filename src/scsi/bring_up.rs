@@ -11,7 +11,7 @@ use super::cdb::{
 };
 use super::inquiry::{DeviceType, Inquiry, Presence};
 use super::mode::ModeParameters;
-use super::sense::{Sense, Verdict};
+use super::sense::{Sense, SenseKey, Verdict};
 use super::transport::{Completion, Outcome, Status, TransportError};
 use crate::time::{Duration, Instant};
 
@@ -25,8 +25,8 @@ const TRIES: u8 = 3;
 /// before they have looked.
 const NO_MEDIUM_TRIES: u8 = 3;
 
-/// How often unit attentions are taken in a row before they count as a fault. Policy: a device has
-/// a handful of them after power-on, one for each cause.
+/// How many unit attentions of a bring-up are taken before they count as a fault. Policy: a device
+/// has a handful of them after power-on, one for each cause.
 const ATTENTIONS: u8 = 8;
 
 /// Bytes asked of MODE SENSE: all pages in 192, as every device is used to
@@ -106,6 +106,8 @@ pub struct BringUp {
     failures: u8,
     attentions: u8,
     no_medium: u8,
+    /// START was sent since the last pause.
+    start_sent: bool,
     inquiry: Option<Inquiry>,
     capacity: Option<Capacity>,
 }
@@ -120,6 +122,7 @@ impl BringUp {
             failures: 0,
             attentions: 0,
             no_medium: 0,
+            start_sent: false,
             inquiry: None,
             capacity: None,
         }
@@ -130,10 +133,20 @@ impl BringUp {
         match input {
             Input::Begin | Input::Time => Action::Issue(self.command()),
             Input::Ended(Err(error), _) => self.transport_failed(error),
-            Input::Ended(Ok(Completion { status: Status::Good, .. }), data) => self.good(data),
-            Input::Ended(Ok(Completion { status: Status::Check(sense), .. }), data) => {
-                self.check(sense, data, now)
-            }
+            Input::Ended(
+                Ok(Completion {
+                    status: Status::Good,
+                    ..
+                }),
+                data,
+            ) => self.good(data),
+            Input::Ended(
+                Ok(Completion {
+                    status: Status::Check(sense),
+                    ..
+                }),
+                data,
+            ) => self.check(sense, data, now),
         }
     }
 
@@ -207,9 +220,11 @@ impl BringUp {
 
     fn found(&mut self, write_protected: bool) -> Action {
         match (self.inquiry, self.capacity) {
-            (Some(inquiry), Some(capacity)) => {
-                Action::Ready(Found { inquiry, capacity, write_protected })
-            }
+            (Some(inquiry), Some(capacity)) => Action::Ready(Found {
+                inquiry,
+                capacity,
+                write_protected,
+            }),
             _ => Action::Fail(BringUpError::NoInquiryData),
         }
     }
@@ -218,13 +233,12 @@ impl BringUp {
         match (self.phase, sense.verdict()) {
             // Done all the same, as the sense data says.
             (_, Verdict::Success) => self.good(data),
-            // Not worth another question: the disk counts as writable, and is not asked again.
-            (Phase::ModeSense, _) => self.found(false),
+            (Phase::ModeSense, verdict) => self.mode_sense_failed(sense, verdict, now),
             (_, Verdict::NoSuchUnit) => Action::Skip,
             (_, Verdict::NoMedium) => self.empty(sense, now),
             (Phase::Inquiry, Verdict::Unsupported) => Action::Skip,
             (_, Verdict::BecomingReady | Verdict::NotReady) => self.not_ready(sense, now),
-            (Phase::Ready, Verdict::NeedsStart) => self.go_on(Phase::Start),
+            (Phase::Ready, Verdict::NeedsStart) => self.start(sense, now),
             (_, Verdict::NeedsStart) => self.not_ready(sense, now),
             // A device without these commands is ready as it is.
             (Phase::Ready, Verdict::Unsupported) => self.go_on(Phase::Capacity10),
@@ -248,6 +262,34 @@ impl BringUp {
             (Phase::Ready, _) if self.failures + 1 >= TRIES => self.go_on(Phase::Capacity10),
             _ => self.again(BringUpError::Failed(sense)),
         }
+    }
+
+    /// A unit that tells something first, or has lost its medium, has not refused the question. One
+    /// that has counts as writable and is not asked again.
+    fn mode_sense_failed(&mut self, sense: Sense, verdict: Verdict, now: Instant) -> Action {
+        match verdict {
+            Verdict::NoMedium => self.empty(sense, now),
+            // The capacity was another medium's.
+            Verdict::MediaChanged | Verdict::CapacityChanged => {
+                self.phase = Phase::Ready;
+                self.attention(sense)
+            }
+            _ if sense.key == SenseKey::UnitAttention && self.attentions < ATTENTIONS => {
+                self.attention(sense)
+            }
+            _ => self.found(false),
+        }
+    }
+
+    /// Starts a stopped unit. One that has taken START and is still stopped gets a pause before the
+    /// next.
+    fn start(&mut self, sense: Sense, now: Instant) -> Action {
+        if self.start_sent {
+            self.start_sent = false;
+            return self.not_ready(sense, now);
+        }
+        self.start_sent = true;
+        self.go_on(Phase::Start)
     }
 
     /// Something happened to the unit that it had to tell first. Then the same question again.
@@ -284,7 +326,11 @@ impl BringUp {
     /// The same question again, a few times.
     fn again(&mut self, error: BringUpError) -> Action {
         self.failures += 1;
-        if self.failures >= TRIES { Action::Fail(error) } else { Action::Issue(self.command()) }
+        if self.failures >= TRIES {
+            Action::Fail(error)
+        } else {
+            Action::Issue(self.command())
+        }
     }
 
     fn transport_failed(&mut self, error: TransportError) -> Action {

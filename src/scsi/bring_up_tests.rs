@@ -1,0 +1,735 @@
+//! What bring-up makes of each kind of device: which commands it sends, how long it takes, and
+//! what it says in the end.
+//!
+//! A device is a closure from a command to its answer; time is virtual and moves only while the
+//! machine waits, or as long as an answer takes.
+
+use super::*;
+use crate::scsi::cdb::DataPhase;
+use crate::scsi::sense::SenseKey;
+use crate::scsi::transport::Fault;
+
+const INQUIRY: u8 = 0x12;
+const TEST_UNIT_READY: u8 = 0x00;
+const START_STOP: u8 = 0x1b;
+const READ_CAPACITY_10: u8 = 0x25;
+const READ_CAPACITY_16: u8 = 0x9e;
+const MODE_SENSE_6: u8 = 0x1a;
+
+const BUDGET: Duration = Duration::from_secs(20);
+
+/// Far more commands than any bring-up needs.
+const ENDLESS: usize = 2_000;
+
+/// What a device answers to a command, and how long it takes.
+struct Answer {
+    outcome: Outcome,
+    data: Vec<u8>,
+    after: Duration,
+}
+
+impl Answer {
+    fn taking(self, after: Duration) -> Self {
+        Self { after, ..self }
+    }
+}
+
+fn good(data: &[u8]) -> Answer {
+    let moved = data.len() as u32;
+    answer(
+        Ok(Completion {
+            status: Status::Good,
+            moved,
+        }),
+        data,
+    )
+}
+
+fn fails(sense: Sense) -> Answer {
+    let status = Status::Check(sense);
+    answer(Ok(Completion { status, moved: 0 }), &[])
+}
+
+fn dies(error: TransportError) -> Answer {
+    answer(Err(error), &[])
+}
+
+fn answer(outcome: Outcome, data: &[u8]) -> Answer {
+    Answer {
+        outcome,
+        data: data.to_vec(),
+        after: Duration::ZERO,
+    }
+}
+
+fn sense(key: u8, asc: u8, ascq: u8) -> Sense {
+    Sense::parse(&[
+        0x70, 0, key, 0, 0, 0, 0, 10, 0, 0, 0, 0, asc, ascq, 0, 0, 0, 0,
+    ])
+}
+
+const STICK: &[u8; 36] = b"\x00\x80\x06\x02\x1f\x00\x00\x00Maker   Stick           1.00";
+
+fn capacity_10(last_block: u32, block_length: u32) -> Vec<u8> {
+    [last_block.to_be_bytes(), block_length.to_be_bytes()].concat()
+}
+
+fn capacity_16(last_block: u64, block_length: u32) -> Vec<u8> {
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&last_block.to_be_bytes());
+    bytes[8..12].copy_from_slice(&block_length.to_be_bytes());
+    bytes.to_vec()
+}
+
+fn operation(command: &Command) -> u8 {
+    command.cdb.operation_code()
+}
+
+/// A healthy disk of 1000 blocks, 512 bytes each.
+fn healthy(command: &Command) -> Answer {
+    match operation(command) {
+        INQUIRY => good(STICK),
+        TEST_UNIT_READY | START_STOP => good(&[]),
+        READ_CAPACITY_10 => good(&capacity_10(999, 512)),
+        MODE_SENSE_6 => good(&[3, 0, 0, 0]),
+        _ => fails(sense(5, 0x20, 0)),
+    }
+}
+
+/// A bring-up that has ended.
+struct Ended {
+    action: Action,
+    commands: Vec<u8>,
+    took: Duration,
+}
+
+impl Ended {
+    fn count(&self, operation: u8) -> usize {
+        self.commands
+            .iter()
+            .filter(|code| **code == operation)
+            .count()
+    }
+
+    #[track_caller]
+    fn found(&self) -> Found {
+        match self.action {
+            Action::Ready(found) => found,
+            other => panic!("no disk: {other:?}"),
+        }
+    }
+}
+
+/// Brings a device up until the machine has an end.
+#[track_caller]
+fn bring_up(mut device: impl FnMut(&Command, Instant) -> Answer) -> Ended {
+    let begin = Instant::from_micros(5_000_000);
+    let mut now = begin;
+    let mut machine = BringUp::new(begin + BUDGET);
+    let mut commands = Vec::new();
+    let mut action = machine.step(Input::Begin, now);
+    for _ in 0..ENDLESS {
+        action = match action {
+            Action::Issue(command) => {
+                commands.push(operation(&command));
+                let answer = device(&command, now);
+                assert!(answer.data.len() as u32 <= command.data.length());
+                now = now + answer.after;
+                machine.step(Input::Ended(answer.outcome, &answer.data), now)
+            }
+            Action::Wait(until) => {
+                assert!(until > now, "a wait that is over when it begins");
+                now = until;
+                machine.step(Input::Time, now)
+            }
+            action => {
+                return Ended {
+                    action,
+                    commands,
+                    took: now - begin,
+                };
+            }
+        };
+    }
+    panic!("no end after {ENDLESS} steps, {:?}", now - begin);
+}
+
+/// A healthy disk but for this command.
+#[track_caller]
+fn but_for(code: u8, mut odd: impl FnMut(Instant) -> Answer) -> Ended {
+    bring_up(|command, now| {
+        if operation(command) == code {
+            odd(now)
+        } else {
+            healthy(command)
+        }
+    })
+}
+
+/// A healthy disk that fails this command so many times first.
+#[track_caller]
+fn at_first(code: u8, times: usize, mut odd: impl FnMut() -> Answer) -> Ended {
+    let mut left = times;
+    bring_up(|command, _| {
+        if operation(command) == code && left > 0 {
+            left -= 1;
+            odd()
+        } else {
+            healthy(command)
+        }
+    })
+}
+
+#[test]
+fn a_healthy_disk_is_found_with_one_command_of_each_kind_and_no_pause() {
+    let ended = bring_up(|command, _| healthy(command));
+    let found = ended.found();
+    assert_eq!(found.capacity.blocks(), 1000);
+    assert_eq!(found.capacity.block_length().bytes(), 512);
+    assert!(!found.write_protected);
+    assert!(found.inquiry.removable);
+    let order = [INQUIRY, TEST_UNIT_READY, READ_CAPACITY_10, MODE_SENSE_6];
+    assert_eq!(ended.commands, order);
+    assert_eq!(ended.took, Duration::ZERO);
+}
+
+mod inquiry {
+    use super::*;
+
+    #[test]
+    fn tells_what_is_no_disk_and_no_more_is_asked_of_it() {
+        let kinds = [
+            (0x01, "a tape"),
+            (0x0d, "an enclosure"),
+            (0x1f, "nothing"),
+            (0x20, "a disk that is not connected"),
+            (0x7f, "a unit that cannot be"),
+        ];
+        for (byte, what) in kinds {
+            let ended = but_for(INQUIRY, |_| good(&[byte, 0, 6, 2, 31]));
+            assert_eq!(ended.action, Action::Skip, "{what}");
+            assert_eq!(ended.commands, [INQUIRY], "{what}");
+        }
+    }
+
+    #[test]
+    fn of_an_optical_drive_or_a_reduced_disk_leads_on() {
+        for byte in [0x05, 0x0e] {
+            but_for(INQUIRY, |_| good(&[byte, 0x80, 0, 2, 31])).found();
+        }
+    }
+
+    #[test]
+    fn that_the_unit_refuses_skips_it() {
+        for refusal in [sense(5, 0x25, 0), sense(5, 0x20, 0), sense(5, 0x24, 0)] {
+            let ended = but_for(INQUIRY, |_| fails(refusal));
+            assert_eq!(ended.action, Action::Skip);
+            assert_eq!(ended.commands, [INQUIRY]);
+        }
+    }
+
+    #[test]
+    fn without_an_answer_is_asked_three_times() {
+        let ended = but_for(INQUIRY, |_| good(&[]));
+        assert_eq!(ended.action, Action::Fail(BringUpError::NoInquiryData));
+        assert_eq!(ended.commands, [INQUIRY; 3]);
+        at_first(INQUIRY, 2, || good(&[])).found();
+    }
+}
+
+/// Field case 2.
+mod a_unit_attention {
+    use super::*;
+
+    #[test]
+    fn costs_the_same_question_once_more_and_no_pause() {
+        let attentions = [
+            sense(6, 0x28, 0),
+            sense(6, 0x29, 0),
+            sense(6, 0x2a, 1),
+            sense(6, 0x2a, 9),
+            sense(0xb, 0, 0),
+        ];
+        for code in [INQUIRY, TEST_UNIT_READY, READ_CAPACITY_10] {
+            for attention in attentions {
+                let ended = at_first(code, 1, || fails(attention));
+                assert_eq!(ended.found().capacity.blocks(), 1000);
+                assert_eq!(ended.count(code), 2, "{code:02x} {attention}");
+                assert_eq!(ended.took, Duration::ZERO);
+            }
+        }
+    }
+
+    #[test]
+    fn may_come_eight_times_one_for_each_cause() {
+        let ended = at_first(TEST_UNIT_READY, 8, || fails(sense(6, 0x29, 0)));
+        assert_eq!(ended.count(TEST_UNIT_READY), 9);
+        ended.found();
+    }
+
+    #[test]
+    fn that_never_ends_is_a_fault_of_the_unit() {
+        for code in [INQUIRY, TEST_UNIT_READY, READ_CAPACITY_10] {
+            let attention = sense(6, 0x28, 0);
+            let ended = but_for(code, |_| fails(attention));
+            let fault = Action::Fail(BringUpError::Failed(attention));
+            assert_eq!(ended.action, fault);
+            assert_eq!(ended.count(code), 9);
+        }
+    }
+}
+
+/// Field cases 3 and 4.
+mod readiness {
+    use super::*;
+
+    #[test]
+    fn that_takes_8_seconds_is_waited_for() {
+        let ready = Instant::from_micros(13_000_000);
+        let ended = but_for(TEST_UNIT_READY, |now| match now < ready {
+            true => fails(sense(2, 4, 1)),
+            false => good(&[]),
+        });
+        ended.found();
+        assert!(ended.took >= Duration::from_secs(8));
+        assert!(ended.took < Duration::from_millis(8_200));
+        assert!(ended.count(TEST_UNIT_READY) <= 82);
+    }
+
+    #[test]
+    fn that_answers_each_question_only_after_3_seconds_is_waited_for() {
+        let mut asked = 0;
+        let ended = but_for(TEST_UNIT_READY, |_| {
+            asked += 1;
+            let answer = if asked < 4 {
+                fails(sense(2, 4, 1))
+            } else {
+                good(&[])
+            };
+            answer.taking(Duration::from_secs(3))
+        });
+        ended.found();
+    }
+
+    #[test]
+    fn that_never_comes_ends_with_the_budget_and_says_what_the_unit_said_last() {
+        let states = [
+            sense(2, 4, 0),
+            sense(2, 4, 1),
+            sense(2, 4, 7),
+            sense(2, 4, 3),
+        ];
+        for state in states {
+            let ended = but_for(TEST_UNIT_READY, |_| fails(state));
+            let fault = Action::Fail(BringUpError::NotReady(state));
+            assert_eq!(ended.action, fault);
+            assert!(ended.took >= BUDGET);
+            assert!(ended.took < BUDGET + Duration::from_millis(200));
+            assert!(ended.count(TEST_UNIT_READY) <= 201, "{state}");
+        }
+    }
+
+    #[test]
+    fn is_asked_for_again_when_the_capacity_says_that_it_is_gone() {
+        let ended = at_first(READ_CAPACITY_10, 1, || fails(sense(2, 4, 1)));
+        ended.found();
+        let order = [
+            INQUIRY,
+            TEST_UNIT_READY,
+            READ_CAPACITY_10,
+            TEST_UNIT_READY,
+            READ_CAPACITY_10,
+            MODE_SENSE_6,
+        ];
+        assert_eq!(ended.commands, order);
+        assert!(ended.took >= READY_POLL);
+    }
+
+    #[test]
+    fn that_comes_and_goes_for_ever_ends_with_the_budget() {
+        let state = sense(2, 4, 1);
+        let ended = but_for(READ_CAPACITY_10, |_| fails(state));
+        assert_eq!(ended.action, Action::Fail(BringUpError::NotReady(state)));
+        assert!(ended.took < BUDGET + Duration::from_millis(200));
+    }
+
+    #[test]
+    fn cannot_be_asked_of_a_device_without_the_command_which_counts_as_ready() {
+        let ended = but_for(TEST_UNIT_READY, |_| fails(sense(5, 0x20, 0)));
+        ended.found();
+        assert_eq!(ended.count(TEST_UNIT_READY), 1);
+    }
+
+    #[test]
+    fn that_fails_without_a_reason_is_asked_three_times_then_the_capacity_decides() {
+        for state in [Sense::NONE, sense(4, 0x44, 0x81), sense(3, 0x11, 0)] {
+            let ended = but_for(TEST_UNIT_READY, |_| fails(state));
+            ended.found();
+            assert_eq!(ended.count(TEST_UNIT_READY), 3, "{state}");
+        }
+    }
+}
+
+mod a_stopped_disk {
+    use super::*;
+
+    #[test]
+    fn is_started_then_asked_for_readiness() {
+        let ended = at_first(TEST_UNIT_READY, 1, || fails(sense(2, 4, 2)));
+        ended.found();
+        let order = [
+            INQUIRY,
+            TEST_UNIT_READY,
+            START_STOP,
+            TEST_UNIT_READY,
+            READ_CAPACITY_10,
+            MODE_SENSE_6,
+        ];
+        assert_eq!(ended.commands, order);
+    }
+
+    #[test]
+    fn that_wants_the_start_and_then_some_time_gets_both() {
+        let mut started = None;
+        let ended = bring_up(|command, now| match operation(command) {
+            START_STOP => {
+                started = Some(now);
+                good(&[])
+            }
+            TEST_UNIT_READY => match started {
+                None => fails(sense(2, 4, 2)),
+                Some(start) if now - start < Duration::from_secs(6) => fails(sense(2, 4, 1)),
+                Some(_) => good(&[]),
+            },
+            _ => healthy(command),
+        });
+        ended.found();
+        assert_eq!(ended.count(START_STOP), 1);
+        assert!(ended.took < Duration::from_millis(6_200));
+    }
+
+    #[test]
+    fn that_takes_the_start_but_stays_stopped_is_given_up_with_the_budget() {
+        let state = sense(2, 4, 2);
+        let ended = but_for(TEST_UNIT_READY, |_| fails(state));
+        assert_eq!(ended.action, Action::Fail(BringUpError::NotReady(state)));
+        assert!(ended.took >= BUDGET);
+        assert!(ended.took < BUDGET + Duration::from_millis(200));
+        assert!(ended.count(START_STOP) <= 201);
+    }
+
+    #[test]
+    fn that_wants_a_second_start_gets_it() {
+        let mut starts = 0;
+        let ended = bring_up(|command, _| match operation(command) {
+            START_STOP => {
+                starts += 1;
+                good(&[])
+            }
+            TEST_UNIT_READY if starts < 2 => fails(sense(2, 4, 2)),
+            _ => healthy(command),
+        });
+        ended.found();
+        assert_eq!(ended.count(START_STOP), 2);
+    }
+
+    #[test]
+    fn that_does_not_know_the_start_is_waited_for_within_the_budget() {
+        let state = sense(2, 4, 2);
+        let ended = bring_up(|command, _| match operation(command) {
+            START_STOP => fails(sense(5, 0x20, 0)),
+            TEST_UNIT_READY => fails(state),
+            _ => healthy(command),
+        });
+        assert!(matches!(
+            ended.action,
+            Action::Fail(BringUpError::NotReady(_))
+        ));
+        assert!(ended.took < BUDGET + Duration::from_millis(200));
+    }
+}
+
+/// Field cases 3, 6 and 9.
+mod an_empty_unit {
+    use super::*;
+
+    #[test]
+    fn is_asked_three_times_and_then_is_there_without_a_medium() {
+        for state in [
+            sense(2, 0x3a, 0),
+            sense(2, 0x3a, 1),
+            sense(2, 0x3a, 2),
+            sense(6, 0x3a, 0),
+        ] {
+            let ended = but_for(TEST_UNIT_READY, |_| fails(state));
+            let inquiry = Inquiry::parse(STICK).unwrap();
+            assert_eq!(ended.action, Action::Empty(inquiry));
+            assert_eq!(
+                ended.commands,
+                [INQUIRY, TEST_UNIT_READY, TEST_UNIT_READY, TEST_UNIT_READY]
+            );
+            assert!(ended.took <= Duration::from_millis(300));
+        }
+    }
+
+    #[test]
+    fn may_have_looked_only_at_the_third_question() {
+        at_first(TEST_UNIT_READY, 2, || fails(sense(2, 0x3a, 0))).found();
+    }
+
+    #[test]
+    fn may_say_so_only_when_asked_for_its_capacity() {
+        let ended = but_for(READ_CAPACITY_10, |_| fails(sense(2, 0x3a, 0)));
+        assert!(matches!(ended.action, Action::Empty(_)));
+        assert_eq!(ended.count(READ_CAPACITY_10), 3);
+    }
+
+    /// Field case 20.
+    #[test]
+    fn may_give_block_0_as_its_last() {
+        let ended = but_for(READ_CAPACITY_10, |_| good(&capacity_10(0, 512)));
+        assert!(matches!(ended.action, Action::Empty(_)));
+        assert_eq!(ended.count(READ_CAPACITY_10), 1);
+    }
+}
+
+mod the_capacity {
+    use super::*;
+
+    /// Field case 5.
+    #[test]
+    fn that_fails_for_lack_of_power_is_an_error_that_says_so() {
+        let state = sense(4, 0x44, 0x81);
+        let ended = bring_up(|command, _| match operation(command) {
+            READ_CAPACITY_10 | READ_CAPACITY_16 => fails(state),
+            _ => healthy(command),
+        });
+        assert_eq!(ended.action, Action::Fail(BringUpError::Failed(state)));
+        assert_eq!(state.key, SenseKey::HardwareError);
+        assert_eq!(ended.count(READ_CAPACITY_10), 3);
+    }
+
+    /// Field case 19.
+    #[test]
+    fn has_the_block_length_that_the_disk_says() {
+        for length in [512, 1024, 2048, 4096, 0x1_0000] {
+            let ended = but_for(READ_CAPACITY_10, |_| good(&capacity_10(999, length)));
+            assert_eq!(ended.found().capacity.block_length().bytes(), length);
+        }
+    }
+
+    /// Field case 20.
+    #[test]
+    fn of_a_nonsensical_block_length_is_asked_three_times_and_refused() {
+        for length in [0, 1, 511, 513, 1000, 0x2_0000, 263_520_264, u32::MAX] {
+            let ended = but_for(READ_CAPACITY_10, |_| good(&capacity_10(999, length)));
+            let fault = BringUpError::Capacity(CapacityFault::BlockLength(length));
+            assert_eq!(ended.action, Action::Fail(fault), "{length}");
+            assert_eq!(ended.count(READ_CAPACITY_10), 3);
+        }
+    }
+
+    #[test]
+    fn that_makes_sense_only_the_second_time_is_taken() {
+        at_first(READ_CAPACITY_10, 1, || good(&capacity_10(999, 0))).found();
+        at_first(READ_CAPACITY_10, 2, || good(&[0, 0, 3])).found();
+    }
+
+    #[test]
+    fn beyond_32_bits_is_asked_for_with_16_bytes() {
+        let ended = bring_up(|command, _| match operation(command) {
+            READ_CAPACITY_10 => good(&capacity_10(u32::MAX, 512)),
+            READ_CAPACITY_16 => good(&capacity_16(0x1_8000_0000, 512)),
+            _ => healthy(command),
+        });
+        assert_eq!(ended.found().capacity.blocks(), 0x1_8000_0001);
+        assert_eq!(ended.count(READ_CAPACITY_16), 1);
+    }
+
+    #[test]
+    fn below_that_is_not_asked_for_with_16_bytes() {
+        let ended = but_for(READ_CAPACITY_10, |_| good(&capacity_10(u32::MAX - 1, 512)));
+        assert_eq!(ended.found().capacity.blocks(), u64::from(u32::MAX));
+        assert_eq!(ended.count(READ_CAPACITY_16), 0);
+    }
+
+    #[test]
+    fn beyond_32_bits_without_the_command_is_what_32_bits_can_reach() {
+        let ended = bring_up(|command, _| match operation(command) {
+            READ_CAPACITY_10 => good(&capacity_10(u32::MAX, 512)),
+            _ => healthy(command),
+        });
+        assert_eq!(ended.found().capacity.blocks(), 1 << 32);
+        let ended = bring_up(|command, _| match operation(command) {
+            READ_CAPACITY_10 => good(&capacity_10(u32::MAX, 0)),
+            _ => healthy(command),
+        });
+        let fault = BringUpError::Capacity(CapacityFault::BlockLength(0));
+        assert_eq!(ended.action, Action::Fail(fault));
+    }
+
+    #[test]
+    fn of_the_largest_number_that_there_is_is_a_lie() {
+        let ended = bring_up(|command, _| match operation(command) {
+            READ_CAPACITY_10 => good(&capacity_10(u32::MAX, 512)),
+            READ_CAPACITY_16 => good(&capacity_16(u64::MAX, 512)),
+            _ => healthy(command),
+        });
+        let fault = BringUpError::Capacity(CapacityFault::LastBlock(u64::MAX));
+        assert_eq!(ended.action, Action::Fail(fault));
+    }
+}
+
+/// Field cases 8 and 9.
+mod write_protection {
+    use super::*;
+
+    #[test]
+    fn is_asked_for_with_6_bytes_and_192_of_answer() {
+        let ended = bring_up(|command, _| {
+            if operation(command) == MODE_SENSE_6 {
+                assert_eq!(command.cdb.as_slice(), [0x1a, 0, 0x3f, 0, 192, 0]);
+                assert_eq!(command.data, DataPhase::In(192));
+            }
+            healthy(command)
+        });
+        ended.found();
+    }
+
+    #[test]
+    fn is_one_bit_of_the_answer() {
+        let protected = |byte| {
+            but_for(MODE_SENSE_6, |_| good(&[3, 0, byte, 0]))
+                .found()
+                .write_protected
+        };
+        assert!(protected(0x80));
+        assert!(!protected(0x7f));
+    }
+
+    #[test]
+    fn that_is_not_told_means_writable_and_is_not_asked_for_again() {
+        let answers: [fn() -> Answer; 6] = [
+            || good(&[]),
+            || good(&[3, 0]),
+            || fails(sense(5, 0x20, 0)),
+            || fails(sense(5, 0x24, 0)),
+            || fails(sense(4, 0x44, 0)),
+            || fails(Sense::NONE),
+        ];
+        for answer in answers {
+            let ended = but_for(MODE_SENSE_6, |_| answer());
+            assert!(!ended.found().write_protected);
+            assert_eq!(ended.count(MODE_SENSE_6), 1);
+            assert_eq!(ended.commands.last(), Some(&MODE_SENSE_6));
+        }
+    }
+
+    #[test]
+    fn is_asked_for_again_after_a_unit_attention() {
+        let mut attention = Some(sense(6, 0x29, 0));
+        let ended = but_for(MODE_SENSE_6, |_| match attention.take() {
+            Some(attention) => fails(attention),
+            None => good(&[3, 0, 0x80, 0]),
+        });
+        assert!(ended.found().write_protected);
+        let ended = but_for(MODE_SENSE_6, |_| fails(sense(6, 0x29, 0)));
+        assert!(!ended.found().write_protected);
+        assert_eq!(ended.count(MODE_SENSE_6), 9);
+    }
+
+    #[test]
+    fn of_another_medium_than_the_capacity_is_not_taken() {
+        for changed in [sense(6, 0x28, 0), sense(6, 0x2a, 9)] {
+            let mut blocks = 999;
+            let ended = bring_up(|command, _| match operation(command) {
+                READ_CAPACITY_10 => good(&capacity_10(blocks, 512)),
+                MODE_SENSE_6 if blocks == 999 => {
+                    blocks = 499;
+                    fails(changed)
+                }
+                _ => healthy(command),
+            });
+            assert_eq!(ended.found().capacity.blocks(), 500);
+            assert_eq!(ended.count(MODE_SENSE_6), 2);
+        }
+    }
+
+    #[test]
+    fn of_a_medium_that_was_taken_out_leaves_an_empty_unit() {
+        let mut out = false;
+        let ended = bring_up(|command, _| match operation(command) {
+            MODE_SENSE_6 => {
+                out = true;
+                fails(sense(2, 0x3a, 0))
+            }
+            TEST_UNIT_READY if out => fails(sense(2, 0x3a, 0)),
+            _ => healthy(command),
+        });
+        assert!(matches!(ended.action, Action::Empty(_)));
+    }
+
+    #[test]
+    fn whose_question_upsets_the_device_leaves_a_disk_that_can_be_used() {
+        for error in [
+            TransportError::Timeout,
+            TransportError::Protocol(Fault::Stall),
+        ] {
+            let ended = but_for(MODE_SENSE_6, |_| dies(error));
+            assert!(!ended.found().write_protected);
+            assert_eq!(ended.count(MODE_SENSE_6), 1);
+        }
+    }
+}
+
+mod a_transport_that_fails {
+    use super::*;
+
+    #[test]
+    fn is_tried_three_times_where_the_device_was_brought_back_in_step() {
+        for error in [
+            TransportError::Timeout,
+            TransportError::Protocol(Fault::BadStatus),
+            TransportError::Protocol(Fault::PhaseError),
+        ] {
+            for code in [INQUIRY, TEST_UNIT_READY, READ_CAPACITY_10] {
+                let ended = but_for(code, |_| dies(error));
+                let fault = Action::Fail(BringUpError::Transport(error));
+                assert_eq!(ended.action, fault);
+                assert_eq!(ended.count(code), 3);
+                at_first(code, 2, || dies(error)).found();
+            }
+        }
+    }
+
+    #[test]
+    fn ends_at_once_where_it_cannot_come_back() {
+        for error in [
+            TransportError::Disconnected,
+            TransportError::Broken(Fault::Timeout),
+        ] {
+            for code in [INQUIRY, TEST_UNIT_READY, READ_CAPACITY_10, MODE_SENSE_6] {
+                let ended = but_for(code, |_| dies(error));
+                let fault = Action::Fail(BringUpError::Transport(error));
+                assert_eq!(ended.action, fault);
+                assert_eq!(ended.count(code), 1);
+            }
+        }
+    }
+}
+
+/// Recovered errors are no failures.
+#[test]
+fn a_command_that_was_done_with_an_effort_was_done() {
+    let ended = bring_up(|command, _| {
+        let answer = healthy(command);
+        let moved = answer.data.len() as u32;
+        let status = Status::Check(sense(1, 0x17, 1));
+        Answer {
+            outcome: Ok(Completion { status, moved }),
+            ..answer
+        }
+    });
+    assert_eq!(ended.found().capacity.blocks(), 1000);
+    assert_eq!(ended.commands.len(), 4);
+}

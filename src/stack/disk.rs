@@ -74,12 +74,21 @@ impl<P: Platform, C: Driver> Disk<'_, '_, P, C> {
         if let Some(slot) = self.host.requests.get_mut(usize::from(id.index)) {
             slot.is_blocking = true;
         }
-        Borrowed { host: self.host, controller, ended: false }.wait(id)
+        Borrowed {
+            host: self.host,
+            controller,
+            ended: false,
+        }
+        .wait(id)
     }
 
     #[inline]
     fn controller(&self) -> Result<ControllerId, BlockError> {
-        Ok(self.host.unit(self.id).ok_or(BlockError::Disconnected)?.controller)
+        Ok(self
+            .host
+            .unit(self.id)
+            .ok_or(BlockError::Disconnected)?
+            .controller)
     }
 
     /// Whether the caller's memory may be given to the controller itself.
@@ -105,7 +114,11 @@ impl<P: Platform, C: Driver> Disk<'_, '_, P, C> {
         // since a request that does not end does not give it back.
         let mut staging = self.host.staging.take().ok_or(BlockError::NoStaging)?;
         let piece = staging.length() / block_bytes * block_bytes;
-        let mut result = if piece == 0 { Err(BlockError::NoStaging) } else { Ok(()) };
+        let mut result = if piece == 0 {
+            Err(BlockError::NoStaging)
+        } else {
+            Ok(())
+        };
         let mut offset = 0;
         while result.is_ok() && offset < length {
             let now = piece.min(length - offset);
@@ -135,11 +148,17 @@ impl<P: Platform, C: Driver> BlockDevice for Disk<'_, '_, P, C> {
             return self.run(Operation::Read(lba), Some(RawBuffer::of(buffer)));
         }
         let length = buffer.len();
-        self.run_staged(Operation::Read, lba, length, |_, _| {}, |offset, bytes| {
-            if let Some(target) = buffer.get_mut(offset..offset + bytes.len()) {
-                target.copy_from_slice(bytes);
-            }
-        })
+        self.run_staged(
+            Operation::Read,
+            lba,
+            length,
+            |_, _| {},
+            |offset, bytes| {
+                if let Some(target) = buffer.get_mut(offset..offset + bytes.len()) {
+                    target.copy_from_slice(bytes);
+                }
+            },
+        )
     }
 
     #[inline]

@@ -1,6 +1,6 @@
 //! What the bus reports, carried to functions and units.
 
-use super::schedule::Work;
+use super::recover::{Home, is_same_unit, replace};
 use super::{FunctionSlot, Host};
 use crate::block::BlockError;
 use crate::host::ControllerFault;
@@ -11,6 +11,7 @@ use crate::scsi::unit::{Next, UnitEntry, UnitState};
 use crate::storage::bot::wire::Lun;
 use crate::storage::choose::choose;
 use crate::storage::function::{Function, FunctionEvent};
+use crate::storage::ladder::Failure;
 use crate::time::Instant;
 use crate::usb::enumerate::CONFIGURATION_LIMIT;
 use crate::usb::{BusEvent, DeviceId, Driver, UsbError};
@@ -23,10 +24,20 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     /// Carries one thing that the bus reports to whom it concerns.
     #[inline]
     pub(super) fn dispatch(&mut self, event: BusEvent, now: Instant) {
-        if let BusEvent::Transfer { function, tag, outcome, actual } = event {
-            let Some(slot) = self.functions.get_mut(usize::from(function)) else { return };
+        if let BusEvent::Transfer {
+            function,
+            tag,
+            outcome,
+            actual,
+        } = event
+        {
+            let Some(slot) = self.functions.get_mut(usize::from(function)) else {
+                return;
+            };
             let (bus, platform) = (&mut self.bus, &self.platform);
-            let ended = slot.function.transfer_ended(bus, platform, tag, outcome, actual, now);
+            let ended = slot
+                .function
+                .transfer_ended(bus, platform, tag, outcome, actual, now);
             match ended {
                 Some(outcome) => self.command_ended(function, outcome, now),
                 None => self.note_deadline(function),
@@ -41,65 +52,100 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             BusEvent::Transfer { .. } => {}
             BusEvent::Described(device) => self.described(device, now),
             BusEvent::Configured(device, result) => {
-                let Some(index) = self.function_of(device) else { return };
-                let Some(slot) = self.functions.get_mut(usize::from(index)) else { return };
-                let event = slot.function.configured(&mut self.bus, &self.policy, result, now);
+                let Some(index) = self.function_of(device) else {
+                    return;
+                };
+                let Some(slot) = self.functions.get_mut(usize::from(index)) else {
+                    return;
+                };
+                let event = slot
+                    .function
+                    .configured(&mut self.bus, &self.policy, result, now);
                 self.function_event(index, event, now);
             }
             BusEvent::Operated(device, result) => {
-                let Some(index) = self.function_of(device) else { return };
-                let Some(slot) = self.functions.get_mut(usize::from(index)) else { return };
+                let Some(index) = self.function_of(device) else {
+                    return;
+                };
+                let Some(slot) = self.functions.get_mut(usize::from(index)) else {
+                    return;
+                };
                 let (bus, platform) = (&mut self.bus, &self.platform);
                 let event = slot.function.operated(bus, platform, result, now);
                 self.function_event(index, event, now);
             }
             BusEvent::Gone(device) => self.gone(device),
-            BusEvent::Closed(device) => self.closed(device, now),
+            BusEvent::Closed(device, fate) => self.closed(device, fate, now),
             BusEvent::Runaway(controller, fault) => self.runaway(controller, fault, now),
         }
     }
 
-    fn function_of(&self, device: DeviceId) -> Option<u8> {
+    pub(super) fn function_of(&self, device: DeviceId) -> Option<u8> {
         let is_it = |slot: &FunctionSlot| slot.function.device() == Some(device);
-        self.functions.iter().position(is_it).map(|index| index as u8)
+        self.functions
+            .iter()
+            .position(is_it)
+            .map(|index| index as u8)
     }
 
     /// A device's descriptors are known: if it has storage, a function takes it.
     fn described(&mut self, device: DeviceId, now: Instant) {
-        let Some(info) = self.bus.info(device) else { return };
+        let Some(info) = self.bus.info(device) else {
+            return;
+        };
         let mut bytes = [0; CONFIGURATION_LIMIT as usize];
         let configuration = self.bus.read_configuration(device, &mut bytes);
-        let Some(choice) = choose(configuration, info.speed()) else { return };
-        let attached = match self.functions.iter().position(|slot| slot.function.is_free()) {
+        let Some(choice) = choose(configuration, info.speed()) else {
+            return;
+        };
+        let place = match self.returning(&info) {
+            Some(index) if self.is_same_device(index, &info) => Some(index),
+            Some(index) => {
+                // Another one was plugged in its place.
+                self.free_function(index as u8);
+                Some(index)
+            }
+            None => {
+                let is_free =
+                    |slot: &FunctionSlot| slot.function.is_free() && slot.absent_until.is_none();
+                self.functions.iter().position(is_free)
+            }
+        };
+        let slot = place.and_then(|index| self.functions.get_mut(index).zip(Some(index)));
+        let attached = match slot {
             None => Err(UsbError::TableFull("functions")),
-            Some(index) => match self.functions.get_mut(index) {
-                None => Err(UsbError::TableFull("functions")),
-                Some(slot) => {
-                    let (bus, policy) = (&mut self.bus, &self.policy);
-                    slot.function.attach(bus, policy, index as u8, device, &choice, now)
-                }
-            },
+            Some((slot, index)) => {
+                slot.home = Some(Home::of(&info));
+                let (bus, policy) = (&mut self.bus, &self.policy);
+                slot.function
+                    .attach(bus, policy, index as u8, device, &choice, now)
+            }
         };
         match attached {
             Ok(()) => self.bus.set_driver_name(device, "bot"),
-            Err(error) => self.platform.log(format_args!("usb: no storage driver: {error:?}")),
+            Err(error) => self
+                .platform
+                .log(format_args!("usb: no storage driver: {error:?}")),
         }
     }
 
-    pub(super) fn function_event(
-        &mut self,
-        index: u8,
-        event: Option<FunctionEvent>,
-        now: Instant,
-    ) {
+    pub(super) fn function_event(&mut self, index: u8, event: Option<FunctionEvent>, now: Instant) {
         match event {
             None => self.note_deadline(index),
             Some(FunctionEvent::Ended(outcome)) => self.command_ended(index, outcome, now),
             Some(FunctionEvent::Serving(highest)) => self.serving(index, highest, now),
             Some(FunctionEvent::Failed(error)) => {
-                self.platform.log(format_args!("usb: storage not configured: {error:?}"));
+                self.platform
+                    .log(format_args!("usb: storage not configured: {error:?}"));
                 if let Some(slot) = self.functions.get_mut(usize::from(index)) {
+                    let device = slot.function.device();
                     slot.function.closed(&mut self.bus, &self.platform, index);
+                    if let Some(device) = device {
+                        self.bus.try_again(device, error, now);
+                    }
+                    if slot.absent_until.is_none() {
+                        self.free_function(index);
+                    }
                 }
             }
         }
@@ -110,17 +156,40 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let slot = self.functions.get(usize::from(function));
         let transfer_bytes = slot.map_or(0, |slot| slot.function.transfer_bytes());
         let device = slot.and_then(|slot| slot.function.device());
-        let Some(info) = device.and_then(|device| self.bus.info(device)) else { return };
+        let Some(info) = device.and_then(|device| self.bus.info(device)) else {
+            return;
+        };
+        let was_absent = match self.functions.get_mut(usize::from(function)) {
+            Some(slot) => slot.absent_until.take().is_some(),
+            None => return,
+        };
+        if was_absent {
+            self.bring_back_units(function, transfer_bytes, now);
+        } else {
+            self.add_units(function, info.controller, transfer_bytes, highest, now);
+        }
+        self.schedule(function, now);
+    }
+
+    fn add_units(
+        &mut self,
+        function: u8,
+        controller: ControllerId,
+        transfer_bytes: u32,
+        highest: Lun,
+        now: Instant,
+    ) {
         for lun in highest.up_to() {
             let Some(index) = self.units.iter().position(UnitEntry::is_free) else {
-                self.platform.log(format_args!("usb: no room for unit {}", lun.number()));
+                self.platform
+                    .log(format_args!("usb: no room for unit {}", lun.number()));
                 break;
             };
             if let Some(entry) = self.units.get_mut(index) {
                 *entry = UnitEntry {
                     generation: entry.generation.wrapping_add(1),
                     function,
-                    controller: info.controller,
+                    controller,
                     lun: lun.number(),
                     transfer_bytes,
                     ..UnitEntry::EMPTY
@@ -128,7 +197,19 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             }
             self.bring_up(index as u8, now);
         }
-        self.schedule(function, now);
+    }
+
+    /// The units of a function whose device is back are brought up again.
+    fn bring_back_units(&mut self, function: u8, transfer_bytes: u32, now: Instant) {
+        for unit in 0..self.units.len() {
+            let Some(entry) = self.units.get_mut(unit) else {
+                break;
+            };
+            if !entry.is_free() && entry.function == function {
+                entry.transfer_bytes = transfer_bytes;
+                self.bring_up(unit as u8, now);
+            }
+        }
     }
 
     /// Begins to bring a unit up, anew or again.
@@ -139,7 +220,9 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
 
     fn bring_up_step(&mut self, unit: u8, mut machine: BringUp, input: Input<'_>, now: Instant) {
         let action = machine.step(input, now);
-        let Some(entry) = self.units.get_mut(usize::from(unit)) else { return };
+        let Some(entry) = self.units.get_mut(usize::from(unit)) else {
+            return;
+        };
         entry.state = match action {
             Action::Issue(command) => UnitState::BringUp(machine, Next::Issue(command)),
             Action::Wait(until) => {
@@ -151,6 +234,24 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             Action::Skip => UnitState::Free,
             Action::Fail(error) => UnitState::Failed(error),
         };
+        self.compare_with_before(unit);
+    }
+
+    /// A unit whose device was opened again has an end: is it what it was?
+    fn compare_with_before(&mut self, unit: u8) {
+        let Some(entry) = self.units.get_mut(usize::from(unit)) else {
+            return;
+        };
+        let same = match (&entry.state, &entry.before) {
+            (_, None) | (UnitState::BringUp(..) | UnitState::Away, _) => return,
+            (UnitState::Ready(found), Some(before)) => is_same_unit(before, found),
+            (_, Some(_)) => false,
+        };
+        entry.before = None;
+        if !same {
+            replace(entry);
+            self.end_requests_of(unit, BlockError::Disconnected);
+        }
     }
 
     /// A command of a unit's bring-up has ended.
@@ -161,10 +262,16 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         outcome: Outcome,
         now: Instant,
     ) {
-        let Some(entry) = self.units.get(usize::from(unit)) else { return };
-        let UnitState::BringUp(machine, _) = entry.state else { return };
+        let Some(entry) = self.units.get(usize::from(unit)) else {
+            return;
+        };
+        let UnitState::BringUp(machine, _) = entry.state else {
+            return;
+        };
         let mut bytes = [0; ANSWER];
-        let moved = outcome.map_or(0, |completion| completion.moved as usize).min(ANSWER);
+        let moved = outcome
+            .map_or(0, |completion| completion.moved as usize)
+            .min(ANSWER);
         let slot = self.functions.get(usize::from(function));
         if let Some(transport) = slot.and_then(|slot| slot.function.transport()) {
             transport.read_scratch(&mut bytes);
@@ -183,29 +290,11 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     }
 
     fn gone(&mut self, device: DeviceId) {
-        let Some(index) = self.function_of(device) else { return };
+        let Some(index) = self.function_of(device) else {
+            return;
+        };
         if let Some(slot) = self.functions.get_mut(usize::from(index)) {
             slot.function.gone();
-        }
-    }
-
-    /// The controller has let go of a device: all that was under way on it ends.
-    fn closed(&mut self, device: DeviceId, now: Instant) {
-        let Some(index) = self.function_of(device) else { return };
-        let Some(slot) = self.functions.get_mut(usize::from(index)) else { return };
-        let ended = slot.function.closed(&mut self.bus, &self.platform, index);
-        if let Some(outcome) = ended {
-            self.command_ended(index, outcome, now);
-        }
-        if let Some(slot) = self.functions.get_mut(usize::from(index)) {
-            slot.work = Work::None;
-        }
-        for unit in 0..self.units.len() {
-            let Some(entry) = self.units.get_mut(unit) else { break };
-            if !entry.is_free() && entry.function == index {
-                entry.state = UnitState::Free;
-                self.end_requests_of(unit as u8, BlockError::Disconnected);
-            }
         }
     }
 
@@ -227,18 +316,30 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     pub(super) fn run_timers(&mut self, now: Instant) {
         self.next_timer = Instant::NEVER;
         for index in 0..self.functions.len() {
-            let Some(slot) = self.functions.get_mut(index) else { break };
-            if now >= slot.function.deadline() {
-                let ended = slot.function.deadline_passed(&mut self.bus, &self.platform, now);
+            let Some(slot) = self.functions.get_mut(index) else {
+                break;
+            };
+            if slot.function.take_stuck() {
+                self.climb(index as u8, Failure::Broken, now);
+            } else if now >= slot.function.deadline() {
+                let ended = slot
+                    .function
+                    .deadline_passed(&mut self.bus, &self.platform, now);
                 if let Some(outcome) = ended {
                     self.command_ended(index as u8, outcome, now);
                 }
             }
             self.note_deadline(index as u8);
+            self.run_absence(index as u8, now);
         }
+        self.run_rail(now);
         for unit in 0..self.units.len() {
-            let Some(entry) = self.units.get(unit) else { break };
-            let UnitState::BringUp(machine, Next::Time(until)) = entry.state else { continue };
+            let Some(entry) = self.units.get(unit) else {
+                break;
+            };
+            let UnitState::BringUp(machine, Next::Time(until)) = entry.state else {
+                continue;
+            };
             let function = entry.function;
             if now >= until {
                 self.bring_up_step(unit as u8, machine, Input::Time, now);

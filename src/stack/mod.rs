@@ -7,28 +7,33 @@
 //!
 //! Nothing here knows a protocol: what a device says is weighed in `usb`, `storage` and `scsi`.
 
-mod dispatch;
 mod disk;
+mod dispatch;
+mod holders;
+mod recover;
 mod report;
 mod requests;
 mod schedule;
 mod tables;
 
-use crate::block::queue::RequestSlot;
+use crate::block::BlockError;
+use crate::block::queue::{HolderEntry, RequestSlot};
 use crate::dma::{CoherentRegion, DmaBuffer, Pool, PoolRecord, PoolUsage};
 use crate::host::Controller;
 use crate::platform::{ControllerId, Platform};
 use crate::policy::Policy;
 use crate::scsi::unit::UnitEntry;
 use crate::storage::function::Function;
+use crate::storage::ladder::Ladder;
 use crate::time::{Duration, Instant};
 use crate::usb::{
     Bus, BusStorage, ControllerSlot, ControllerState, DeviceEntry, Driver, PortEntry, UsbError,
 };
 pub use disk::Disk;
+use recover::Home;
 pub use report::{DiskInfo, DiskState};
-pub use tables::Tables;
 use schedule::Work;
+pub use tables::Tables;
 
 /// How many things one [`Host::poll`] takes at most. Policy: more than any burst of completions
 /// that the request table allows, and an end to what a mad controller can keep the CPU busy with.
@@ -50,6 +55,8 @@ pub struct Storage<'s, C> {
     pub units: &'s mut [UnitEntry],
     /// One for each request in flight.
     pub requests: &'s mut [RequestSlot],
+    /// One for each holder of a disk beyond its first: see [`Host::add_holder`].
+    pub holders: &'s mut [HolderEntry],
     /// One for each piece of the pool that is held at the same time: about 8 for a controller and 8
     /// for each disk.
     pub pool: &'s mut [PoolRecord],
@@ -60,11 +67,25 @@ pub struct Storage<'s, C> {
 pub struct FunctionSlot {
     function: Function,
     work: Work,
+    ladder: Ladder,
+    /// Where its device is plugged in.
+    home: Option<Home>,
+    /// Its device is being reset, and must be back by then.
+    absent_until: Option<Instant>,
+    /// What requests end with when the device has gone.
+    error: BlockError,
 }
 
 impl FunctionSlot {
     /// An unused slot.
-    pub const EMPTY: Self = Self { function: Function::EMPTY, work: Work::None };
+    pub const EMPTY: Self = Self {
+        function: Function::EMPTY,
+        work: Work::None,
+        ladder: Ladder::DOWN,
+        home: None,
+        absent_until: None,
+        error: BlockError::Disconnected,
+    };
 }
 
 /// A USB host: its controllers, devices and disks.
@@ -75,12 +96,15 @@ pub struct Host<'s, P: Platform, C = Controller<'s, <P as Platform>::Bus>> {
     functions: &'s mut [FunctionSlot],
     units: &'s mut [UnitEntry],
     requests: &'s mut [RequestSlot],
+    holders: &'s mut [HolderEntry],
     policy: Policy,
     staging: Option<DmaBuffer>,
     /// Numbers requests in the order of their submission.
     sequence: u32,
     /// Requests that no command was issued for yet, or that want another.
     waiting: usize,
+    /// A rail without power, and until when.
+    rail_off: Option<(u8, Instant)>,
     /// When functions and units must be looked at.
     next_timer: Instant,
 }
@@ -90,17 +114,35 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
     ///
     /// `region` becomes the coherent pool; [`Host::pool_usage`] says how much of it is used.
     pub fn new(platform: P, region: CoherentRegion, storage: Storage<'s, C>) -> Self {
-        let Storage { controllers, ports, devices, functions, units, requests, pool } = storage;
-        Self {
-            platform,
-            bus: Bus::new(BusStorage { controllers, ports, devices }, Pool::new(region, pool)),
+        let Storage {
+            controllers,
+            ports,
+            devices,
             functions,
             units,
             requests,
+            holders,
+            pool,
+        } = storage;
+        Self {
+            platform,
+            bus: Bus::new(
+                BusStorage {
+                    controllers,
+                    ports,
+                    devices,
+                },
+                Pool::new(region, pool),
+            ),
+            functions,
+            units,
+            requests,
+            holders,
             policy: Policy::DEFAULT,
             staging: None,
             sequence: 0,
             waiting: 0,
+            rail_off: None,
             next_timer: Instant::NEVER,
         }
     }
@@ -146,11 +188,7 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
     }
 
     /// Polls until `done` says so or `timeout` has passed; `false` if it has.
-    pub fn poll_until(
-        &mut self,
-        timeout: Duration,
-        mut done: impl FnMut(&Self) -> bool,
-    ) -> bool {
+    pub fn poll_until(&mut self, timeout: Duration, mut done: impl FnMut(&Self) -> bool) -> bool {
         let deadline = self.platform.now() + timeout;
         loop {
             let wake = self.poll();

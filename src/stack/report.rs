@@ -40,22 +40,28 @@ pub struct DiskInfo {
 impl<P: Platform, C: Driver> Host<'_, P, C> {
     /// Every logical unit that is there, ready or not.
     pub fn disks(&self) -> impl Iterator<Item = DiskInfo> + '_ {
-        (0_u8..).zip(self.units.iter()).filter_map(|(index, entry)| self.disk_info(index, entry))
+        (0_u8..)
+            .zip(self.units.iter())
+            .filter_map(|(index, entry)| self.disk_info(index, entry))
     }
 
     fn disk_info(&self, index: u8, entry: &UnitEntry) -> Option<DiskInfo> {
         let function = self.functions.get(usize::from(entry.function))?;
         let (state, inquiry) = match &entry.state {
             UnitState::Free => return None,
-            UnitState::BringUp(..) => (DiskState::NotReady, None),
-            UnitState::Ready(found) => {
-                (DiskState::Ready(entry.geometry().ok()?), Some(found.inquiry))
-            }
+            UnitState::BringUp(..) | UnitState::Away => (DiskState::NotReady, None),
+            UnitState::Ready(found) => (
+                DiskState::Ready(entry.geometry().ok()?),
+                Some(found.inquiry),
+            ),
             UnitState::Empty(inquiry) => (DiskState::Empty, Some(*inquiry)),
             UnitState::Failed(error) => (DiskState::Failed(*error), None),
         };
         Some(DiskInfo {
-            id: DiskId { index, generation: entry.generation },
+            id: DiskId {
+                index,
+                generation: entry.generation,
+            },
             device: self.bus.info(function.function.device()?)?,
             unit: entry.lun,
             state,
@@ -70,6 +76,9 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     /// [`BlockError::NotReady`] if there is none (yet).
     pub fn first_disk(&self) -> Result<DiskId, BlockError> {
         let ready = |disk: &DiskInfo| matches!(disk.state, DiskState::Ready(_));
-        self.disks().find(ready).map(|disk| disk.id).ok_or(BlockError::NotReady)
+        self.disks()
+            .find(ready)
+            .map(|disk| disk.id)
+            .ok_or(BlockError::NotReady)
     }
 }

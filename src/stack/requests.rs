@@ -1,7 +1,9 @@
 //! The queue face: requests in, completions out.
 
 use super::Host;
-use crate::block::queue::{Completion, DiskId, Operation, RequestId, RequestSlot, RequestState};
+use crate::block::queue::{
+    Completion, DiskId, HolderId, Operation, RequestId, RequestSlot, RequestState,
+};
 use crate::block::{BlockError, Geometry};
 use crate::dma::{DmaBuffer, RawBuffer};
 use crate::platform::Platform;
@@ -35,14 +37,23 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
 
     /// The next completion of any disk, in the order of the request slots.
     pub fn take_completion(&mut self) -> Option<Completion> {
-        let ended = |slot: &RequestSlot| {
-            matches!(slot.state, RequestState::Ended(_)) && !slot.is_blocking
-        };
+        let ended =
+            |slot: &RequestSlot| matches!(slot.state, RequestState::Ended(_)) && !slot.is_blocking;
         let index = self.requests.iter().position(ended)?;
         let slot = self.requests.get_mut(index)?;
-        let RequestState::Ended(result) = slot.state else { return None };
-        let id = RequestId { index: index as u8, sequence: slot.sequence };
-        let completion = Completion { id, disk: slot.disk, result, buffer: slot.buffer.take() };
+        let RequestState::Ended(result) = slot.state else {
+            return None;
+        };
+        let id = RequestId {
+            index: index as u8,
+            sequence: slot.sequence,
+        };
+        let completion = Completion {
+            id,
+            disk: slot.disk,
+            result,
+            buffer: slot.buffer.take(),
+        };
         *slot = RequestSlot::EMPTY;
         Some(completion)
     }
@@ -72,6 +83,18 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         operation: Operation,
         memory: Option<RawBuffer>,
     ) -> Result<RequestId, BlockError> {
+        self.submit_for(disk, operation, memory, None)
+    }
+
+    /// The same, for a holder of the disk.
+    #[inline]
+    pub(super) fn submit_for(
+        &mut self,
+        disk: DiskId,
+        operation: Operation,
+        memory: Option<RawBuffer>,
+        holder: Option<HolderId>,
+    ) -> Result<RequestId, BlockError> {
         let unit = self.unit(disk).ok_or(BlockError::Disconnected)?;
         let function = unit.function;
         let geometry = unit.geometry()?;
@@ -83,7 +106,11 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             Operation::Flush => 0,
         };
         let free = |slot: &RequestSlot| slot.state == RequestState::Free;
-        let index = self.requests.iter().position(free).ok_or(BlockError::QueueFull)?;
+        let index = self
+            .requests
+            .iter()
+            .position(free)
+            .ok_or(BlockError::QueueFull)?;
         let slot = self.requests.get_mut(index).ok_or(BlockError::QueueFull)?;
         self.sequence = self.sequence.wrapping_add(1);
         slot.state = RequestState::Waiting;
@@ -94,15 +121,21 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         slot.blocks = blocks;
         slot.done = 0;
         slot.failures = 0;
+        slot.holder = holder;
         self.waiting += 1;
         let now = self.platform.now();
         self.schedule(function, now);
-        Ok(RequestId { index: index as u8, sequence: self.sequence })
+        Ok(RequestId {
+            index: index as u8,
+            sequence: self.sequence,
+        })
     }
 
     #[inline]
     pub(super) fn end_request(&mut self, index: u8, result: Result<(), BlockError>) {
-        let Some(slot) = self.requests.get_mut(usize::from(index)) else { return };
+        let Some(slot) = self.requests.get_mut(usize::from(index)) else {
+            return;
+        };
         if slot.state == RequestState::Waiting {
             self.waiting = self.waiting.saturating_sub(1);
             slot.state = RequestState::Ended(result);
@@ -113,7 +146,11 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     /// The disk of these requests has gone.
     pub(super) fn end_requests_of(&mut self, unit: u8, error: BlockError) {
         for index in 0..self.requests.len() {
-            if self.requests.get(index).is_some_and(|slot| slot.disk.index == unit) {
+            if self
+                .requests
+                .get(index)
+                .is_some_and(|slot| slot.disk.index == unit)
+            {
                 self.end_request(index as u8, Err(error));
             }
         }

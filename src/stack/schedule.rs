@@ -23,7 +23,10 @@ pub(super) enum Work {
 impl<P: Platform, C: Driver> Host<'_, P, C> {
     /// Gives an idle function its next command.
     pub(super) fn schedule(&mut self, function: u8, now: Instant) {
-        while self.functions.get(usize::from(function)).is_some_and(|slot| slot.function.is_idle())
+        while self
+            .functions
+            .get(usize::from(function))
+            .is_some_and(|slot| slot.function.is_idle())
         {
             let begun = match self.next_bring_up(function) {
                 Some(unit) => self.begin_bring_up(function, unit, now),
@@ -63,14 +66,23 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         oldest.map(|(_, index)| index)
     }
 
+    /// Whether a unit is one of the function's, and not being opened again.
     fn is_unit_of(&self, unit: u8, function: u8) -> bool {
-        self.units.get(usize::from(unit)).is_some_and(|entry| entry.function == function)
+        self.units.get(usize::from(unit)).is_some_and(|entry| {
+            entry.function == function && (entry.is_ready() || entry.before.is_none())
+        })
     }
 
     fn begin_bring_up(&mut self, function: u8, unit: u8, now: Instant) -> bool {
-        let Some(entry) = self.units.get_mut(usize::from(unit)) else { return false };
-        let UnitState::BringUp(_, next) = &mut entry.state else { return false };
-        let Next::Issue(command) = *next else { return false };
+        let Some(entry) = self.units.get_mut(usize::from(unit)) else {
+            return false;
+        };
+        let UnitState::BringUp(_, next) = &mut entry.state else {
+            return false;
+        };
+        let Next::Issue(command) = *next else {
+            return false;
+        };
         *next = Next::Ended;
         let request = Request {
             lun: entry.lun,
@@ -84,8 +96,12 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     /// Issues the next command of a request.
     #[inline]
     pub(super) fn begin_request(&mut self, function: u8, request: u8, now: Instant) -> bool {
-        let Some(slot) = self.requests.get_mut(usize::from(request)) else { return false };
-        let Some(unit) = self.units.get(usize::from(slot.disk.index)) else { return false };
+        let Some(slot) = self.requests.get_mut(usize::from(request)) else {
+            return false;
+        };
+        let Some(unit) = self.units.get_mut(usize::from(slot.disk.index)) else {
+            return false;
+        };
         match unit.command_for(slot, &self.policy) {
             Ok(command) => self.begin(function, Work::Request(request), &command, now),
             Err(error) => {
@@ -97,8 +113,13 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
 
     #[inline]
     fn begin(&mut self, function: u8, work: Work, request: &Request, now: Instant) -> bool {
-        let Some(slot) = self.functions.get_mut(usize::from(function)) else { return false };
-        match slot.function.begin(&mut self.bus, &self.platform, request, now) {
+        let Some(slot) = self.functions.get_mut(usize::from(function)) else {
+            return false;
+        };
+        match slot
+            .function
+            .begin(&mut self.bus, &self.platform, request, now)
+        {
             Ok(()) => {
                 slot.work = work;
                 let deadline = slot.function.deadline();
@@ -115,9 +136,15 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     /// The command of a function has ended: whoever wanted it is told, and may want another.
     #[inline]
     pub(super) fn command_ended(&mut self, function: u8, outcome: Outcome, now: Instant) {
-        let Some(slot) = self.functions.get_mut(usize::from(function)) else { return };
+        let Some(slot) = self.functions.get_mut(usize::from(function)) else {
+            return;
+        };
         let work = core::mem::replace(&mut slot.work, Work::None);
-        self.work_ended(function, work, outcome, now);
+        let keeps_waiting = self.climb_after(function, outcome, now);
+        // A request that keeps waiting is scheduled again; a bring-up knows best itself.
+        if !keeps_waiting || matches!(work, Work::Unit(_)) {
+            self.work_ended(function, work, outcome, now);
+        }
         self.schedule(function, now);
     }
 
@@ -131,10 +158,15 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     }
 
     fn request_ended(&mut self, request: u8, outcome: Outcome, now: Instant) {
-        let Some(slot) = self.requests.get_mut(usize::from(request)) else { return };
+        let Some(slot) = self.requests.get_mut(usize::from(request)) else {
+            return;
+        };
         let index = slot.disk.index;
-        let Some(unit) = self.units.get_mut(usize::from(index)) else { return };
+        let Some(unit) = self.units.get_mut(usize::from(index)) else {
+            return;
+        };
         if let Some(result) = unit.request_ended(slot, outcome) {
+            let result = self.weigh_flush(request, result);
             self.end_request(request, result);
             if let Err(error) = result {
                 self.weigh_failure(index, error, now);

@@ -1,7 +1,7 @@
 //! [`Tables`]: the host's [`Storage`] as one value, for callers that need no other proportions.
 
 use super::{FunctionSlot, Storage};
-use crate::block::queue::RequestSlot;
+use crate::block::queue::{HolderEntry, RequestSlot};
 use crate::dma::PoolRecord;
 use crate::scsi::unit::UnitEntry;
 use crate::usb::{ControllerSlot, DeviceEntry, PortEntry};
@@ -27,16 +27,12 @@ pub struct Tables<
     functions: [FunctionSlot; DEVICES],
     units: [UnitEntry; DEVICES],
     requests: [RequestSlot; REQUESTS],
+    holders: [HolderEntry; DEVICES],
     pool: [[PoolRecord; PIECES]; DEVICES],
 }
 
-impl<
-    C,
-    const CONTROLLERS: usize,
-    const PORTS: usize,
-    const DEVICES: usize,
-    const REQUESTS: usize,
-> Tables<C, CONTROLLERS, PORTS, DEVICES, REQUESTS>
+impl<C, const CONTROLLERS: usize, const PORTS: usize, const DEVICES: usize, const REQUESTS: usize>
+    Tables<C, CONTROLLERS, PORTS, DEVICES, REQUESTS>
 {
     /// Empty tables.
     #[must_use]
@@ -48,6 +44,7 @@ impl<
             functions: [const { FunctionSlot::EMPTY }; DEVICES],
             units: [const { UnitEntry::EMPTY }; DEVICES],
             requests: [const { RequestSlot::EMPTY }; REQUESTS],
+            holders: [HolderEntry::EMPTY; DEVICES],
             pool: [const { [PoolRecord::EMPTY; PIECES] }; DEVICES],
         }
     }
@@ -61,18 +58,14 @@ impl<
             functions: &mut self.functions,
             units: &mut self.units,
             requests: &mut self.requests,
+            holders: &mut self.holders,
             pool: self.pool.as_flattened_mut(),
         }
     }
 }
 
-impl<
-    C,
-    const CONTROLLERS: usize,
-    const PORTS: usize,
-    const DEVICES: usize,
-    const REQUESTS: usize,
-> Default for Tables<C, CONTROLLERS, PORTS, DEVICES, REQUESTS>
+impl<C, const CONTROLLERS: usize, const PORTS: usize, const DEVICES: usize, const REQUESTS: usize>
+    Default for Tables<C, CONTROLLERS, PORTS, DEVICES, REQUESTS>
 {
     fn default() -> Self {
         Self::new()

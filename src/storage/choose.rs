@@ -3,7 +3,9 @@
 //! Bulk-Only, wherever it is among the alternate settings. UAS is not there yet: a device that
 //! offers nothing else is listed without a driver.
 
-use crate::usb::descriptor::{BulkOnlyPipes, Configuration, MassStorageAlternate, StorageTransport};
+use crate::usb::descriptor::{
+    BulkOnlyPipes, Configuration, MassStorageAlternate, StorageTransport,
+};
 use crate::usb::speed::Speed;
 
 /// The setting that was chosen.
@@ -24,11 +26,19 @@ pub struct Choice {
 pub fn choose(configuration: &[u8], speed: Speed) -> Option<Choice> {
     let configuration = Configuration::parse(configuration).ok()?;
     configuration.mass_storage(speed).find_map(|setting| {
-        let MassStorageAlternate { interface, alternate, transport, .. } = setting;
+        let MassStorageAlternate {
+            interface,
+            alternate,
+            transport,
+            ..
+        } = setting;
         match transport {
-            StorageTransport::BulkOnly(pipes) => {
-                Some(Choice { configuration: configuration.value(), interface, alternate, pipes })
-            }
+            StorageTransport::BulkOnly(pipes) => Some(Choice {
+                configuration: configuration.value(),
+                interface,
+                alternate,
+                pipes,
+            }),
             StorageTransport::Uas(_) | StorageTransport::Unusable(_) => None,
         }
     })

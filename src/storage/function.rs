@@ -93,13 +93,18 @@ impl Function {
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.state == State::Serving
-            && self.transport.as_ref().is_some_and(|transport| !transport.is_busy())
+            && self
+                .transport
+                .as_ref()
+                .is_some_and(|transport| !transport.is_busy())
     }
 
     /// When [`Function::deadline_passed`] is due.
     #[must_use]
     pub fn deadline(&self) -> Instant {
-        self.transport.as_ref().map_or(Instant::NEVER, Transport::deadline)
+        self.transport
+            .as_ref()
+            .map_or(Instant::NEVER, Transport::deadline)
     }
 
     /// Opens the pipes of a choice and begins to configure the device. The function is free, and
@@ -209,7 +214,9 @@ impl Function {
         actual: u32,
         now: Instant,
     ) -> Option<Outcome> {
-        self.transport.as_mut()?.transfer_ended(bus, dma, tag, outcome, actual, now)
+        self.transport
+            .as_mut()?
+            .transfer_ended(bus, dma, tag, outcome, actual, now)
     }
 
     /// The deadline has passed.
@@ -220,6 +227,12 @@ impl Function {
         now: Instant,
     ) -> Option<Outcome> {
         self.transport.as_mut()?.deadline_passed(bus, dma, now)
+    }
+
+    /// Whether the device must be closed for the command under way to end: `true` once.
+    pub fn take_stuck(&mut self) -> bool {
+        let transport = self.transport.as_mut();
+        transport.is_some_and(Transport::take_stuck)
     }
 
     /// Begins a command. The function is idle.
@@ -235,13 +248,19 @@ impl Function {
         request: &Request,
         now: Instant,
     ) -> Result<(), TransportError> {
-        let transport = self.transport.as_mut().ok_or(TransportError::Disconnected)?;
+        let transport = self
+            .transport
+            .as_mut()
+            .ok_or(TransportError::Disconnected)?;
         transport.begin(bus, dma, request, now)
     }
 
     /// The device has gone: no more commands; what is under way ends with [`Function::closed`].
     pub fn gone(&mut self) {
         self.state = State::Leaving;
+        if let Some(transport) = self.transport.as_mut() {
+            transport.gone();
+        }
     }
 
     /// The controller has let go of the device: the command under way ends, the memory goes back.
@@ -251,7 +270,10 @@ impl Function {
         dma: &impl Dma,
         index: u8,
     ) -> Option<Outcome> {
-        let ended = self.transport.as_mut().and_then(|transport| transport.closed(dma));
+        let ended = self
+            .transport
+            .as_mut()
+            .and_then(|transport| transport.closed(dma));
         *self = Self::EMPTY;
         bus.pool().reclaim(Owner::Function(index));
         ended
@@ -260,5 +282,9 @@ impl Function {
 
 /// The most bytes of one command's data on a link of this speed.
 fn transfer_limit(policy: &Policy, speed: Speed) -> u32 {
-    if speed.is_super() { policy.transfer_super } else { policy.transfer_high }
+    if speed.is_super() {
+        policy.transfer_super
+    } else {
+        policy.transfer_high
+    }
 }

@@ -105,6 +105,8 @@ pub enum Action {
     EndReset(Instant),
     /// Come back at the time.
     Wait(Instant),
+    /// Nothing: it was something late of an earlier phase. Go on waiting as before, also for a time.
+    Ignore,
     /// Open the device at this speed.
     Open(Speed),
     /// Give the device an address.
@@ -173,7 +175,10 @@ impl Enumeration {
             (_, Input::Begin) => Ok(self.begin(now)),
             (Phase::Training { until }, Input::Time(port)) => Ok(self.train(port, until, now)),
             (Phase::Holding, Input::Time(_)) => {
-                self.phase = Phase::Resetting { until: now + RESET_TIMEOUT, warm: false };
+                self.phase = Phase::Resetting {
+                    until: now + RESET_TIMEOUT,
+                    warm: false,
+                };
                 Ok(Action::EndReset(now + RESET_POLL))
             }
             (Phase::Resetting { until, warm }, Input::Time(port)) => {
@@ -227,15 +232,16 @@ impl Enumeration {
                 Ok(self.ask_configuration(announced.clamp(shortest, CONFIGURATION_LIMIT), now))
             }
             (Phase::Configuration, Input::Request(result)) => self.describe(result?),
-            // Something late of an earlier phase: go on waiting for what this one wants.
-            (_, _) => Ok(Action::Wait(Instant::NEVER)),
+            (_, _) => Ok(Action::Ignore),
         }
     }
 
     /// A USB 2 port is always reset. A SuperSpeed port that has trained needs none at first.
     fn begin(&mut self, now: Instant) -> Action {
         if self.protocol == PortProtocol::Usb3 && self.attempt == 0 {
-            self.phase = Phase::Training { until: now + TRAINING_TIMEOUT };
+            self.phase = Phase::Training {
+                until: now + TRAINING_TIMEOUT,
+            };
             return Action::Wait(now);
         }
         if self.protocol == PortProtocol::Usb3 && self.attempt > 1 {
@@ -247,14 +253,20 @@ impl Enumeration {
                 Action::Reset(now + hold)
             }
             None => {
-                self.phase = Phase::Resetting { until: now + RESET_TIMEOUT, warm: false };
+                self.phase = Phase::Resetting {
+                    until: now + RESET_TIMEOUT,
+                    warm: false,
+                };
                 Action::Reset(now + RESET_POLL)
             }
         }
     }
 
     fn warm_reset(&mut self, now: Instant) -> Action {
-        self.phase = Phase::Resetting { until: now + RESET_TIMEOUT, warm: true };
+        self.phase = Phase::Resetting {
+            until: now + RESET_TIMEOUT,
+            warm: true,
+        };
         Action::WarmReset(now + RESET_POLL)
     }
 
@@ -298,7 +310,11 @@ impl Enumeration {
 
     /// Policy: a device that fails when asked for 64 bytes is asked for 8 at the last attempt.
     fn first_read(&self) -> u16 {
-        if self.attempt < 2 { FIRST_READ } else { DeviceHead::LENGTH as u16 }
+        if self.attempt < 2 {
+            FIRST_READ
+        } else {
+            DeviceHead::LENGTH as u16
+        }
     }
 
     fn device_head(&mut self, bytes: &[u8], now: Instant) -> Result<Action, UsbError> {
@@ -318,20 +334,29 @@ impl Enumeration {
     }
 
     fn ask_configuration(&self, length: u16, now: Instant) -> Action {
-        Action::Request(SetupPacket::configuration_descriptor(0, length), now + REQUEST_TIMEOUT)
+        Action::Request(
+            SetupPacket::configuration_descriptor(0, length),
+            now + REQUEST_TIMEOUT,
+        )
     }
 
     fn describe(&mut self, bytes: &[u8]) -> Result<Action, UsbError> {
         Configuration::parse(bytes)?;
         let device = self.device.ok_or(UsbError::TooShort)?;
         let configuration_length = bytes.len() as u16;
-        Ok(Action::Done(Description { device, configuration_length }))
+        Ok(Action::Done(Description {
+            device,
+            configuration_length,
+        }))
     }
 
     /// Whether the port is being reset or its link trained: its connection may seem to change.
     #[must_use]
     pub fn is_resetting(&self) -> bool {
-        matches!(self.phase, Phase::Training { .. } | Phase::Holding | Phase::Resetting { .. })
+        matches!(
+            self.phase,
+            Phase::Training { .. } | Phase::Holding | Phase::Resetting { .. }
+        )
     }
 
     /// The packet size that endpoint 0 was opened with.

@@ -90,11 +90,10 @@ impl Running {
             Operation::Request(setup, timeout) => {
                 (Phase::Requesting, Action::Submit(setup, now + timeout))
             }
-            Operation::Quiesce(pipe)
-            | Operation::Recall(pipe)
-            | Operation::ClearHalt(pipe, _) => {
-                (Phase::PipeQuieting, Action::Quiesce(Some(pipe), now + QUIESCE_TIMEOUT))
-            }
+            Operation::Quiesce(pipe) | Operation::Recall(pipe) | Operation::ClearHalt(pipe, _) => (
+                Phase::PipeQuieting,
+                Action::Quiesce(Some(pipe), now + QUIESCE_TIMEOUT),
+            ),
         };
         (Self { operation, phase }, action)
     }
@@ -158,7 +157,10 @@ impl Running {
         match self.operation {
             Operation::ClearHalt(_, address) => {
                 self.phase = Phase::Clearing;
-                Action::Submit(SetupPacket::clear_endpoint_halt(address), now + CLEAR_TIMEOUT)
+                Action::Submit(
+                    SetupPacket::clear_endpoint_halt(address),
+                    now + CLEAR_TIMEOUT,
+                )
             }
             Operation::Recall(_) => self.restart_pipe(Sequence::Keep, now),
             Operation::Quiesce(_) | Operation::Request(..) => Action::Done(Ok(0)),
@@ -182,7 +184,10 @@ mod tests {
     use crate::usb::setup::Direction;
 
     const NOW: Instant = Instant::from_micros(1_000);
-    const PIPE: EndpointHandle = EndpointHandle { index: 3, generation: 1 };
+    const PIPE: EndpointHandle = EndpointHandle {
+        index: 3,
+        generation: 1,
+    };
 
     fn request() -> (Running, Action) {
         let setup = SetupPacket::device_descriptor(8);
@@ -210,8 +215,14 @@ mod tests {
     #[test]
     fn a_late_request_is_recalled_before_it_fails() {
         let (mut running, _) = request();
-        assert!(matches!(running.step(Input::Deadline, NOW), Action::Quiesce(None, _)));
-        assert_eq!(running.step(Input::Transfer(Outcome::Cancelled, 0), NOW), Action::Wait);
+        assert!(matches!(
+            running.step(Input::Deadline, NOW),
+            Action::Quiesce(None, _)
+        ));
+        assert_eq!(
+            running.step(Input::Transfer(Outcome::Cancelled, 0), NOW),
+            Action::Wait
+        );
         running.step(Input::Endpoint(Ok(())), NOW);
         let end = running.step(Input::Endpoint(Ok(())), NOW);
         assert_eq!(end, Action::Done(Err(UsbError::Timeout)));
@@ -226,8 +237,14 @@ mod tests {
         let setup = SetupPacket::clear_endpoint_halt(address);
         assert_eq!(clear, Action::Submit(setup, NOW + CLEAR_TIMEOUT));
         let restart = running.step(Input::Transfer(Outcome::Complete, 0), NOW);
-        assert!(matches!(restart, Action::Restart(Some(PIPE), Sequence::Reset, _)));
-        assert_eq!(running.step(Input::Endpoint(Ok(())), NOW), Action::Done(Ok(0)));
+        assert!(matches!(
+            restart,
+            Action::Restart(Some(PIPE), Sequence::Reset, _)
+        ));
+        assert_eq!(
+            running.step(Input::Endpoint(Ok(())), NOW),
+            Action::Done(Ok(0))
+        );
     }
 
     #[test]
@@ -248,6 +265,9 @@ mod tests {
         let end = running.step(Input::Endpoint(Err(HostError::Timeout)), NOW);
         assert_eq!(end, Action::Done(Err(UsbError::Timeout)));
         let (mut running, _) = Running::begin(Operation::Quiesce(PIPE), NOW);
-        assert_eq!(running.step(Input::Deadline, NOW), Action::Done(Err(UsbError::Timeout)));
+        assert_eq!(
+            running.step(Input::Deadline, NOW),
+            Action::Done(Err(UsbError::Timeout))
+        );
     }
 }

@@ -16,6 +16,7 @@
 //! | [`aarch64`] | entry, MMU, exceptions, timer of 64-bit ARM |
 //! | [`console`], [`uart`] | text in and out, polled |
 //! | `machine`, [`wake`] | the stack's `Platform`, and its waits |
+//! | [`attention`] | the controllers' interrupt halves |
 //! | [`gic`] | interrupt controller, GICv2 |
 //! | [`device_tree`] | RAM, command line, PCIe host bridge, as the boot loader tells them |
 //! | [`demo`] | what is done with the disks |
@@ -29,6 +30,7 @@
 extern crate std;
 
 pub mod aarch64;
+pub mod attention;
 pub mod board;
 pub mod console;
 pub mod demo;

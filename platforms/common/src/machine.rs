@@ -14,6 +14,7 @@ use rootport::time::Instant;
 use rootport::{Platform, arch};
 
 use crate::aarch64::timer;
+use crate::demo::options::Coherency;
 use crate::println;
 use crate::region::Region;
 use crate::wake;
@@ -25,15 +26,6 @@ const RAM_PIECES: usize = 8;
 pub trait CutDma {
     /// Takes it away; true when it is certain that the controller reaches no memory any more.
     fn cut_dma(&self) -> bool;
-}
-
-/// Whether devices see what is in the processor's caches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Coherency {
-    /// They do: no cache maintenance.
-    Hardware,
-    /// They do not, or it is to be shown that the stack does not depend on it.
-    Maintained,
 }
 
 /// A board, as the stack sees it: at most `N` controllers, each cut off through a `C`.

@@ -1,7 +1,7 @@
 //! Between an interrupt handler and the wait of the blocking face: "something may have happened".
 //!
 //! Who calls it: a board's interrupt entry ([`notify`]; [`add_source`] once per controller
-//! whose interrupts are taken), and [`Machine`](crate::machine::Machine) when the stack waits.
+//! whose interrupts are taken), and `Machine` when the stack waits.
 //! Invariant: a notification between two waits ends the second one at once; none is lost.
 
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 static PENDING: AtomicBool = AtomicBool::new(false);
 static SOURCES: AtomicUsize = AtomicUsize::new(0);
 
-/// A controller of this image interrupts from here on: [`wait`] may sleep.
+/// A controller of this image interrupts from here on: `wait` may sleep.
 pub fn add_source() {
     SOURCES.fetch_add(1, Ordering::Relaxed);
 }

@@ -2,18 +2,18 @@
 //! fail. The file systems are made by `hadris-fat` here; the demo itself runs on ones that
 //! mkfs.vfat made.
 
-use std::fmt;
-
 use board_common::demo::buffers::Buffers;
-use board_common::demo::disk::{Disk, Flushed};
+use board_common::demo::disk::{Access, Disk};
 use board_common::demo::options::{Mode, Options};
 use board_common::demo::partitions::{self, Partition, Purpose};
 use board_common::demo::{examine, sectors};
+use board_common::power::Reason;
 use gpt_disk_io::gpt_disk_types::{MasterBootRecord, MbrPartitionRecord, U32Le};
 use hadris_fat::FatOptions;
 use hadris_fat::embedded::MountToken;
 use hadris_fat::embedded::sync::Fat;
 use hadris_fs::OpenOptions;
+use rootport::block::{BlockDevice, BlockError, FlushSupport, Geometry, Lba, SenseCode};
 
 const FAT_START: u64 = 2048 * 512;
 const FAT_BYTES: u64 = 8 << 20;
@@ -21,16 +21,18 @@ const SCRATCH_START: u64 = FAT_START + FAT_BYTES;
 const SCRATCH_BYTES: u64 = 2 << 20;
 const DISK_BYTES: usize = (SCRATCH_START + SCRATCH_BYTES) as usize;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Broken;
-
-impl fmt::Display for Broken {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("medium error")
+/// What the disk in memory says about a bad block.
+fn broken(lba: u64) -> BlockError {
+    let sense = SenseCode {
+        key: 3,
+        asc: 0x11,
+        ascq: 0,
+    };
+    BlockError::Medium {
+        lba: Some(Lba(lba)),
+        sense,
     }
 }
-
-impl std::error::Error for Broken {}
 
 /// A disk in memory. It counts writes and can have a bad block.
 struct Memory {
@@ -76,7 +78,8 @@ impl Memory {
         let mut disk = Self::partitioned(block);
         let partition = disk.fat_partition();
         let mut window = vec![0; 64 << 10];
-        let mut sectors = sectors::Sectors::new(&mut disk, &partition, &mut window, true);
+        let mut handle = Disk::new(&mut disk, Access::ReadWrite).unwrap();
+        let mut sectors = sectors::Sectors::new(&mut handle, &partition, &mut window, true);
         hadris_fat::sync::format(&mut sectors, &FatOptions::new()).unwrap();
         let mut token = MountToken::new();
         let mut fat: Fat<_> = Fat::mount(sectors, &mut token).unwrap();
@@ -109,7 +112,8 @@ impl Memory {
     fn read_file(&mut self, name: &str) -> Option<Vec<u8>> {
         let partition = self.fat_partition();
         let mut window = vec![0; 64 << 10];
-        let sectors = sectors::Sectors::new(self, &partition, &mut window, false);
+        let mut handle = Disk::new(self, Access::ReadOnly).unwrap();
+        let sectors = sectors::Sectors::new(&mut handle, &partition, &mut window, false);
         let mut token = MountToken::new();
         let mut fat: Fat<_> = Fat::mount(sectors, &mut token).unwrap();
         let file = fat.open(fat.root(), name, OpenOptions::new().read()).ok()?;
@@ -128,48 +132,45 @@ impl Memory {
         start..start + length
     }
 
-    fn check(&self, first: u64, length: usize) -> Result<(), Broken> {
+    fn check(&self, first: u64, length: usize) -> Result<(), BlockError> {
         let blocks = first..first + (length / self.block) as u64;
-        if self.bad.is_some_and(|bad| blocks.contains(&bad)) {
-            Err(Broken)
-        } else {
-            Ok(())
+        match self.bad {
+            Some(bad) if blocks.contains(&bad) => Err(broken(bad)),
+            _ => Ok(()),
         }
     }
 }
 
-impl Disk for Memory {
-    type Error = Broken;
-
-    fn block_size(&self) -> usize {
-        self.block
+impl BlockDevice for Memory {
+    fn geometry(&self) -> Result<Geometry, BlockError> {
+        Ok(Geometry {
+            blocks: (self.bytes.len() / self.block) as u64,
+            block_bytes: self.block as u32,
+            physical_exponent: 0,
+            writable: true,
+            removable: false,
+            flush: FlushSupport::Command,
+            transfer_blocks: 2048,
+        })
     }
 
-    fn blocks(&self) -> u64 {
-        (self.bytes.len() / self.block) as u64
-    }
-
-    fn is_writable(&self) -> bool {
-        true
-    }
-
-    fn read(&mut self, first: u64, blocks: &mut [u8]) -> Result<(), Broken> {
-        self.check(first, blocks.len())?;
+    fn read(&mut self, first: Lba, blocks: &mut [u8]) -> Result<(), BlockError> {
+        self.check(first.0, blocks.len())?;
         self.reads += 1;
-        blocks.copy_from_slice(&self.bytes[self.range(first, blocks.len())]);
+        blocks.copy_from_slice(&self.bytes[self.range(first.0, blocks.len())]);
         Ok(())
     }
 
-    fn write(&mut self, first: u64, blocks: &[u8]) -> Result<(), Broken> {
-        self.check(first, blocks.len())?;
+    fn write(&mut self, first: Lba, blocks: &[u8]) -> Result<(), BlockError> {
+        self.check(first.0, blocks.len())?;
         self.writes += 1;
-        let range = self.range(first, blocks.len());
+        let range = self.range(first.0, blocks.len());
         self.bytes[range].copy_from_slice(blocks);
         Ok(())
     }
 
-    fn flush(&mut self) -> Result<Flushed, Broken> {
-        Ok(Flushed::Done)
+    fn flush(&mut self) -> Result<(), BlockError> {
+        Ok(())
     }
 }
 
@@ -190,7 +191,20 @@ fn run(disk: &mut Memory, mode: Mode) -> Result<(), String> {
         window: &mut window,
         block: &mut block,
     };
-    examine(disk, 0, &options, &mut buffers, || 0).map_err(|reason| reason.to_string())
+    let access = if mode.writes() {
+        Access::ReadWrite
+    } else {
+        Access::ReadOnly
+    };
+    let mut disk = Disk::new(disk, access).unwrap();
+    examine(&mut disk, 0, &options, &mut buffers, || 0).map_err(|reason| reason.to_string())
+}
+
+fn table(disk: &mut Memory) -> Result<partitions::Partitions, Reason> {
+    partitions::read(
+        &mut Disk::new(disk, Access::ReadOnly).unwrap(),
+        &mut vec![0; 512],
+    )
 }
 
 #[test]
@@ -224,6 +238,14 @@ fn reading_writes_nothing() {
 }
 
 #[test]
+fn a_run_that_may_not_write_refuses_writes_of_its_own_parts() {
+    let mut disk = Memory::new(512);
+    let mut handle = Disk::new(&mut disk, Access::ReadOnly).unwrap();
+    assert_eq!(handle.write(0, &[0; 512]), Err(BlockError::WriteProtected));
+    assert_eq!(disk.writes, 0);
+}
+
+#[test]
 fn a_copy_that_is_there_already_is_not_overwritten() {
     let mut disk = Memory::with_files(512);
     run(&mut disk, Mode::Demo).unwrap();
@@ -244,13 +266,13 @@ fn a_disk_error_ends_the_demo_with_its_words() {
     disk.bad = Some(0);
     assert_eq!(
         run(&mut disk, Mode::Read).unwrap_err(),
-        "reading block 0: medium error"
+        "reading block 0: the medium is bad at block 0 (3/11/00)"
     );
     disk.bad = Some(SCRATCH_START / 512 + 8);
     assert!(
         run(&mut disk, Mode::Demo)
             .unwrap_err()
-            .contains("medium error")
+            .contains("the medium is bad")
     );
 }
 
@@ -268,7 +290,8 @@ fn a_write_of_half_a_block_keeps_the_other_half() {
     disk.bytes.fill(0x55);
     let partition = disk.fat_partition();
     let mut window = vec![0; 8192];
-    let mut sectors = sectors::Sectors::new(&mut disk, &partition, &mut window, true);
+    let mut handle = Disk::new(&mut disk, Access::ReadWrite).unwrap();
+    let mut sectors = sectors::Sectors::new(&mut handle, &partition, &mut window, true);
     sectors
         .write_blocks(BlockIndex::new(7), &[0xaa; 1024])
         .unwrap();
@@ -285,7 +308,7 @@ fn a_write_of_half_a_block_keeps_the_other_half() {
 fn a_partition_that_reaches_beyond_the_disk_is_left_out() {
     let mut disk = Memory::partitioned(512);
     disk.bytes.truncate(DISK_BYTES - 512);
-    let found = partitions::read(&mut disk, &mut vec![0; 512]).unwrap();
+    let found = table(&mut disk).unwrap();
     assert_eq!(
         found
             .iter()
@@ -298,10 +321,10 @@ fn a_partition_that_reaches_beyond_the_disk_is_left_out() {
 #[test]
 fn a_disk_without_a_table_is_one_partition() {
     let mut disk = Memory::new(512);
-    let found = partitions::read(&mut disk, &mut vec![0; 512]).unwrap();
+    let found = table(&mut disk).unwrap();
     assert_eq!(
         (found.len(), found[0].number, found[0].blocks),
-        (1, 0, disk.blocks())
+        (1, 0, DISK_BYTES as u64 / 512)
     );
 }
 
@@ -309,14 +332,14 @@ fn a_disk_without_a_table_is_one_partition() {
 fn a_gpt_is_read_and_a_damaged_one_is_told() {
     let mut disk = Memory::new(512);
     gpt::write(&mut disk.bytes);
-    let found = partitions::read(&mut disk, &mut vec![0; 512]).unwrap();
+    let found = table(&mut disk).unwrap();
     let kinds: Vec<_> = found
         .iter()
         .map(|part| (part.number, part.purpose))
         .collect();
     assert_eq!(kinds, [(1, Purpose::Files), (2, Purpose::Scratch)]);
     disk.bytes[512 + 40] ^= 1;
-    let reason = partitions::read(&mut disk, &mut vec![0; 512]).unwrap_err();
+    let reason = table(&mut disk).unwrap_err();
     assert!(reason.to_string().contains("damaged"));
 }
 

@@ -3,6 +3,7 @@
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use board_common::aarch64::{Start, entry_level, interrupts, timer};
+use board_common::attention::Served;
 use board_common::board::Board;
 use board_common::demo::options::{Mode, Options};
 use board_common::gic::Gic;
@@ -12,8 +13,8 @@ use board_common::uart::pl011::Pl011;
 use board_common::{board, println};
 use smccc::{Hvc, Smc, psci};
 
+use crate::host;
 use crate::memory_map;
-use crate::pci;
 
 const GIC_DISTRIBUTOR: Region = Region::new(0x0800_0000, 0x1_0000);
 const GIC_CPU_INTERFACE: Region = Region::new(0x0801_0000, 0x1_0000);
@@ -49,8 +50,8 @@ impl Board for QemuVirt {
             if interrupt.id() == timer::INTERRUPT {
                 timer::disarm();
                 TICKS.fetch_add(1, Ordering::Relaxed);
-            } else {
-                // Nobody waits for it: it must not come again.
+            } else if host::ATTENTION.serve(interrupt.id()) == Served::Never {
+                // Nobody quietens it: it must not come again.
                 GIC.disable(interrupt.id());
             }
             GIC.end(interrupt);
@@ -70,7 +71,7 @@ impl Board for QemuVirt {
         }
     }
 
-    fn main(mut start: Start) -> Result<(), Reason> {
+    fn main(start: Start) -> Result<(), Reason> {
         GIC.set_up();
         GIC.enable(timer::INTERRUPT);
         interrupts::unmask();
@@ -81,10 +82,7 @@ impl Board for QemuVirt {
         match options.mode {
             Mode::Hello => take_a_timer_interrupt(),
             Mode::Fault => fault(),
-            _ => {
-                pci::list(&mut start)?;
-                Err("this board has no USB host yet".into())
-            }
+            Mode::Demo | Mode::Read | Mode::Raw | Mode::Endure => host::run(start, &options, GIC),
         }
     }
 }

@@ -5,5 +5,6 @@
 #![no_main]
 
 mod board;
+mod host;
 mod memory_map;
 mod pci;

@@ -35,7 +35,7 @@ pub enum End {
     Status(CswStatus, u32),
     /// Without one, but reset recovery brought both sides back in step.
     Recovered(BotError),
-    /// Without one, and reset recovery failed too: only a port reset can help.
+    /// Without one, and reset recovery failed too: only a port reset can help. Both pipes are quiet.
     Broken(BotError),
 }
 
@@ -74,6 +74,8 @@ pub enum Action {
     SendAll,
     /// Queue data and status.
     SendRest,
+    /// Queue the data alone.
+    SendData,
     /// Queue the status read alone.
     ReadStatus,
     /// Clear the halt of the pipe in this direction.
@@ -88,6 +90,9 @@ pub enum Action {
     Wait,
     /// The command has ended; nothing of it is under way any more.
     Finish(End),
+    /// A pipe cannot be made quiet: the controller may reach the command's memory for as long as the
+    /// device is open. Give the device up; the command ends when the controller has closed it.
+    GiveUp,
 }
 
 /// How far the data has come.
@@ -99,6 +104,17 @@ enum Data {
     Moved(u32),
     /// The pipe is halted after so many bytes.
     Halted(u32),
+}
+
+/// How far the status has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum StatusRead {
+    /// Its read is queued, or will be with the data.
+    Pending,
+    /// It came while a halt was being cleared.
+    Early(StatusResult),
+    /// No read is queued: it waits for the data, or has ended without a status.
+    Due,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -134,8 +150,7 @@ pub struct Machine {
     phase: Phase,
     expected: DataPhase,
     data: Data,
-    /// A status that came while a halt was being cleared.
-    early: Option<StatusResult>,
+    status: StatusRead,
     /// The status was read a second time already.
     second_status: bool,
 }
@@ -148,7 +163,7 @@ impl Machine {
             phase: Phase::Idle,
             expected: DataPhase::None,
             data: Data::Moved(0),
-            early: None,
+            status: StatusRead::Pending,
             second_status: false,
         }
     }
@@ -166,10 +181,13 @@ impl Machine {
             DataPhase::None => Data::Moved(0),
             DataPhase::In(_) | DataPhase::Out(_) => Data::Pending,
         };
-        self.early = None;
+        self.status = match (queueing, data) {
+            (Queueing::AfterData, DataPhase::In(_) | DataPhase::Out(_)) => StatusRead::Due,
+            _ => StatusRead::Pending,
+        };
         self.second_status = false;
         match queueing {
-            Queueing::AfterCommand => {
+            Queueing::AfterCommand | Queueing::AfterData => {
                 self.phase = Phase::Command;
                 Action::SendCommand
             }
@@ -187,13 +205,16 @@ impl Machine {
             (Phase::Recovery(step, error), Input::Operated(result)) => {
                 self.recovery_step(step, error, result)
             }
-            (Phase::Recovery(_, error), Input::Deadline) => self.finish(End::Broken(error)),
+            (Phase::Recovery(step, error), Input::Deadline) => self.recovery_failed(step, error),
             // The ends of transfers that recovery has taken back.
             (Phase::Recovery(..), _) => Action::Wait,
             (_, Input::Deadline) => self.recover(BotError::Timeout),
             (Phase::Command, Input::Command(outcome)) if outcome.is_ok() => {
                 self.phase = Phase::Transfer;
-                Action::SendRest
+                match self.status {
+                    StatusRead::Due => Action::SendData,
+                    _ => Action::SendRest,
+                }
             }
             (_, Input::Command(outcome)) => match outcome {
                 Outcome::Complete | Outcome::Short => Action::Wait,
@@ -201,13 +222,21 @@ impl Machine {
                 other => self.recover_transfer(other),
             },
             (Phase::Recalling(csw), input) => self.recall_step(csw, input),
-            (_, Input::Data { outcome, actual, status }) => self.data(outcome, actual, status),
+            (
+                _,
+                Input::Data {
+                    outcome,
+                    actual,
+                    status,
+                },
+            ) => self.data(outcome, actual, status),
             (Phase::Transfer, Input::Status(result)) => self.status(result),
             (Phase::ClearingData | Phase::ClearingStatus, Input::Status(result)) => {
-                // A status that clearing the halt of its own pipe took back is asked for again.
-                if result != Err(Outcome::Cancelled) {
-                    self.early = Some(result);
-                }
+                self.status = match result {
+                    // Clearing the halt of its own pipe has taken it back.
+                    Err(Outcome::Cancelled) => StatusRead::Due,
+                    result => StatusRead::Early(result),
+                };
                 Action::Wait
             }
             (Phase::ClearingData, Input::Operated(result)) => self.data_cleared(result),
@@ -228,12 +257,19 @@ impl Machine {
                 Some(Err(fault)) => self.recover(BotError::Status(fault)),
                 None => {
                     self.data = Data::Moved(actual);
-                    Action::Wait
+                    match (self.phase, self.status) {
+                        (Phase::Transfer, StatusRead::Due) => self.read_status(),
+                        _ => Action::Wait,
+                    }
                 }
             },
             Outcome::Stall => {
                 self.data = Data::Halted(actual);
-                if self.phase == Phase::Transfer { self.clear_data() } else { Action::Wait }
+                if self.phase == Phase::Transfer {
+                    self.clear_data()
+                } else {
+                    Action::Wait
+                }
             }
             Outcome::Cancelled if self.phase != Phase::Transfer => {
                 self.data = Data::Moved(actual);
@@ -269,25 +305,34 @@ impl Machine {
             self.data = Data::Moved(actual);
         }
         self.phase = Phase::Transfer;
-        match (self.early.take(), self.data_direction()) {
-            (Some(result), _) => self.status(result),
+        match (self.status, self.data_direction()) {
+            (StatusRead::Early(result), _) => self.status(result),
+            (StatusRead::Pending, Direction::Out) => Action::Wait,
             // Clearing the IN pipe has taken the queued status read back.
-            (None, Direction::In) => Action::ReadStatus,
-            (None, Direction::Out) => Action::Wait,
+            (StatusRead::Pending, Direction::In) | (StatusRead::Due, _) => self.read_status(),
         }
+    }
+
+    fn read_status(&mut self) -> Action {
+        self.status = StatusRead::Pending;
+        Action::ReadStatus
     }
 
     fn status(&mut self, result: StatusResult) -> Action {
         match result {
-            Ok(Ok(Csw { status: CswStatus::PhaseError, .. })) => self.recover(BotError::PhaseError),
+            Ok(Ok(Csw {
+                status: CswStatus::PhaseError,
+                ..
+            })) => self.recover(BotError::PhaseError),
             Ok(Ok(csw)) => self.ended(csw),
             Ok(Err(CswFault::WrongLength { found: 0 })) if !self.second_status => {
                 self.second_status = true;
-                Action::ReadStatus
+                self.read_status()
             }
             Ok(Err(fault)) => self.recover(BotError::Status(fault)),
             Err(Outcome::Stall) if !self.second_status => {
                 self.second_status = true;
+                self.status = StatusRead::Due;
                 self.phase = Phase::ClearingStatus;
                 Action::ClearHalt(Direction::In)
             }
@@ -306,7 +351,7 @@ impl Machine {
             return Action::ClearHalt(Direction::Out);
         }
         self.phase = Phase::Transfer;
-        Action::ReadStatus
+        self.read_status()
     }
 
     /// A good status has come.
@@ -326,7 +371,11 @@ impl Machine {
 
     fn recall_step(&mut self, csw: Csw, input: Input) -> Action {
         match input {
-            Input::Data { outcome: Outcome::Stall, actual, .. } => {
+            Input::Data {
+                outcome: Outcome::Stall,
+                actual,
+                ..
+            } => {
                 self.data = Data::Halted(actual);
                 Action::Wait
             }
@@ -334,17 +383,28 @@ impl Machine {
                 self.data = Data::Moved(actual);
                 Action::Wait
             }
-            Input::Operated(Ok(())) => {
-                if let Data::Halted(actual) = self.data {
-                    // It was halted, not passed over: the device's side must be cleared too.
-                    self.data = Data::Moved(actual);
-                    return Action::ClearHalt(self.data_direction());
-                }
-                self.finish_with(csw)
+            Input::Status(Err(Outcome::Stall)) => {
+                self.status = StatusRead::Early(Err(Outcome::Stall));
+                Action::Wait
             }
+            Input::Operated(Ok(())) => self.recalled(csw),
             Input::Operated(Err(error)) => self.recover(BotError::Transfer(error)),
             _ => Action::Wait,
         }
+    }
+
+    /// What was passed over is back. If it was halted instead, the device's side must be cleared
+    /// too, or the next command would meet its halt.
+    fn recalled(&mut self, csw: Csw) -> Action {
+        if let Data::Halted(actual) = self.data {
+            self.data = Data::Moved(actual);
+            return Action::ClearHalt(self.data_direction());
+        }
+        if self.status == StatusRead::Early(Err(Outcome::Stall)) {
+            self.status = StatusRead::Due;
+            return Action::ClearHalt(Direction::In);
+        }
+        self.finish_with(csw)
     }
 
     fn finish_with(&mut self, csw: Csw) -> Action {
@@ -374,7 +434,7 @@ impl Machine {
         result: Result<(), UsbError>,
     ) -> Action {
         if result.is_err() {
-            return self.finish(End::Broken(error));
+            return self.recovery_failed(step, error);
         }
         let (next, action) = match step {
             Step::QuiesceOut => (Step::QuiesceIn, Action::Quiesce(Direction::In)),
@@ -385,6 +445,17 @@ impl Machine {
         };
         self.phase = Phase::Recovery(next, error);
         action
+    }
+
+    /// Only behind both quiet pipes is nothing of the command under way.
+    fn recovery_failed(&mut self, step: Step, error: BotError) -> Action {
+        match step {
+            Step::QuiesceOut | Step::QuiesceIn => {
+                self.phase = Phase::Idle;
+                Action::GiveUp
+            }
+            Step::Reset | Step::ClearIn | Step::ClearOut => self.finish(End::Broken(error)),
+        }
     }
 
     fn finish(&mut self, end: End) -> Action {
@@ -403,3 +474,7 @@ impl Machine {
 #[cfg(test)]
 #[path = "machine_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "after_data_tests.rs"]
+mod after_data_tests;

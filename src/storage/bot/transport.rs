@@ -83,6 +83,8 @@ pub struct Transport {
     deadline: Instant,
     /// An operation that waits for an earlier one to end.
     waiting: Option<Operation>,
+    /// The device must be closed before the command can end.
+    stuck: bool,
     copies: CopyCount,
 }
 
@@ -110,7 +112,9 @@ impl Transport {
         interface: u8,
         pipes: Pipes,
     ) -> Result<Self, PoolError> {
-        let grain = bus.segment_rules(pipes.bulk_in.device).map_or(0, |rules| rules.grain);
+        let grain = bus
+            .segment_rules(pipes.bulk_in.device)
+            .map_or(0, |rules| rules.grain);
         // Two ends, each a cache line or a page, whichever the controller wants.
         let grain = grain.max(128);
         let owner = Owner::Function(function);
@@ -133,6 +137,7 @@ impl Transport {
             mapping: None,
             deadline: Instant::NEVER,
             waiting: None,
+            stuck: false,
             copies: CopyCount::default(),
         })
     }
@@ -202,7 +207,9 @@ impl Transport {
             DataPhase::Out(_) => DataDirection::ToDevice,
             DataPhase::None => return Ok(None),
         };
-        let rules = bus.segment_rules(self.bulk_in.device).ok_or(TransportError::Disconnected)?;
+        let rules = bus
+            .segment_rules(self.bulk_in.device)
+            .ok_or(TransportError::Disconnected)?;
         let mapping = Mapping::map(dma, rules, buffer, direction, Some(&self.bounce));
         let mapping = mapping.map_err(TransportError::Memory)?;
         if mapping.bounced() != 0 {
@@ -223,7 +230,12 @@ impl Transport {
         self.tag = self.tag.wrapping_add(1);
         self.deadline = deadline;
         let lun = Lun::new(lun).unwrap_or(Lun::ZERO);
-        let cbw = Cbw { tag: self.tag, data: command.data, lun, cdb: command.cdb };
+        let cbw = Cbw {
+            tag: self.tag,
+            data: command.data,
+            lun,
+            cdb: command.cdb,
+        };
         self.memory.write_bytes(layout::COMMAND, &cbw.to_bytes());
         let action = self.machine.begin(command.data, self.queueing);
         self.act_start(bus, action);
@@ -287,18 +299,27 @@ impl Transport {
         dma: &impl Dma,
         now: Instant,
     ) -> Option<CommandOutcome> {
+        bus.check_controller(&self.bulk_in);
         // What recovery may take before the device counts as broken.
         self.deadline = now + RECOVERY_TIMEOUT;
         self.step(bus, dma, Input::Deadline, now)
     }
 
-    /// The device has gone and the controller has let go of it: the command under way ends.
-    pub fn closed(&mut self, dma: &impl Dma) -> Option<CommandOutcome> {
+    /// The device has gone: nothing is done on it any more. The command under way keeps its memory
+    /// until [`Transport::closed`], since the controller may still reach it.
+    pub fn gone(&mut self) {
         self.machine = Machine::idle();
         self.deadline = Instant::NEVER;
         self.waiting = None;
+    }
+
+    /// The device has gone and the controller has let go of it: the command under way ends.
+    pub fn closed(&mut self, dma: &impl Dma) -> Option<CommandOutcome> {
+        self.gone();
         self.unmap(dma, 0);
-        self.request.take().map(|_| Err(TransportError::Disconnected))
+        self.request
+            .take()
+            .map(|_| Err(TransportError::Disconnected))
     }
 
     fn step<C: Driver>(
@@ -313,8 +334,13 @@ impl Transport {
             Action::Wait => Ok(()),
             Action::SendCommand | Action::SendAll => Ok(()),
             Action::SendRest => self.queue_rest(bus),
+            Action::SendData => self.queue_data(bus, Report::Always),
             Action::ReadStatus => self.queue_status(bus),
             Action::Finish(end) => return self.finish(bus, dma, end, now),
+            Action::GiveUp => {
+                self.get_stuck();
+                return None;
+            }
             Action::ClearHalt(direction) => {
                 let pipe = self.pipe(direction);
                 let operation = Operation::ClearHalt(pipe.handle, pipe.address);
@@ -355,8 +381,30 @@ impl Transport {
                 self.waiting = Some(operation);
                 None
             }
+            // The device is being closed: the command ends with that.
+            Err(UsbError::Disconnected) => {
+                self.gone();
+                None
+            }
             Err(error) => self.step(bus, dma, Input::Operated(Err(error)), now),
         }
+    }
+
+    /// A pipe cannot be made quiet. The command ends when the device was closed, and not before: its
+    /// memory may still be reached.
+    fn get_stuck(&mut self) {
+        self.gone();
+        self.stuck = true;
+        self.deadline = Instant::from_micros(0);
+    }
+
+    /// Whether the device must be closed for the command under way to end. Asked when the deadline
+    /// has passed, and `true` once.
+    pub fn take_stuck(&mut self) -> bool {
+        if self.stuck {
+            self.deadline = Instant::NEVER;
+        }
+        core::mem::take(&mut self.stuck)
     }
 
     fn finish<C: Driver>(
@@ -366,6 +414,7 @@ impl Transport {
         end: End,
         now: Instant,
     ) -> Option<CommandOutcome> {
+        self.waiting = None;
         bus.retire(&self.bulk_out);
         if let Some(moved) = self.sensing.take() {
             return self.finish_sense(moved, end);
@@ -383,7 +432,10 @@ impl Transport {
                 self.start(bus, lun, &command, now + SENSE_TIMEOUT);
                 None
             }
-            End::Status(_, moved) => self.end(Ok(Completion { status: Status::Good, moved })),
+            End::Status(_, moved) => self.end(Ok(Completion {
+                status: Status::Good,
+                moved,
+            })),
             End::Recovered(BotError::Timeout) => self.end(Err(TransportError::Timeout)),
             End::Recovered(error) => self.end(Err(TransportError::Protocol(error.into()))),
             End::Broken(error) => self.end(Err(TransportError::Broken(error.into()))),
@@ -402,7 +454,10 @@ impl Transport {
             End::Broken(error) => return self.end(Err(TransportError::Broken(error.into()))),
             End::Status(..) | End::Recovered(_) => Sense::NONE,
         };
-        self.end(Ok(Completion { status: Status::Check(sense), moved }))
+        self.end(Ok(Completion {
+            status: Status::Check(sense),
+            moved,
+        }))
     }
 
     fn end(&mut self, outcome: CommandOutcome) -> Option<CommandOutcome> {
@@ -443,7 +498,10 @@ impl Transport {
         bus: &mut Bus<'_, C>,
         report: Report,
     ) -> Result<(), HostError> {
-        let wrapper = self.memory.raw(layout::COMMAND, Cbw::LENGTH).map(Segment::from);
+        let wrapper = self
+            .memory
+            .raw(layout::COMMAND, Cbw::LENGTH)
+            .map(Segment::from);
         let segments = [wrapper.unwrap_or(Segment::EMPTY)];
         let tag = self.tag_of(part::COMMAND);
         bus.submit(&self.bulk_out, self.function, tag, &segments, report)?;
@@ -453,37 +511,63 @@ impl Transport {
 
     /// Queues the data, if there is any, and the status behind it.
     fn queue_rest<C: Driver>(&self, bus: &mut Bus<'_, C>) -> Result<(), HostError> {
-        let announced = self.announced();
-        let (pipe, report) = match announced {
-            DataPhase::None => return self.queue_status(bus),
+        match self.announced() {
+            DataPhase::None => {}
             // A data phase that is as long as a status wrapper may be one: look at it.
             DataPhase::In(length) if length as usize == Csw::LENGTH => {
-                (&self.bulk_in, Report::Always)
+                self.submit_data(bus, Report::Always)?;
             }
             // The status behind it on the same pipe says that it is done.
-            DataPhase::In(_) => (&self.bulk_in, Report::Unexpected),
-            DataPhase::Out(_) => (&self.bulk_out, Report::WithoutInterrupt),
-        };
-        let tag = self.tag_of(part::DATA);
-        match (self.sensing, self.mapping.as_ref()) {
-            (None, Some(mapping)) => {
-                bus.submit(pipe, self.function, tag, mapping.segments(), report)?;
-            }
-            (sensing, _) => {
-                let at = if sensing.is_some() { layout::SENSE } else { layout::SCRATCH_AT };
-                let memory = self.memory.raw(at, announced.length() as usize);
-                let segments = [memory.map(Segment::from).ok_or(HostError::TooLong)?];
-                bus.submit(pipe, self.function, tag, &segments, report)?;
-            }
-        }
-        if pipe.address.direction() == Direction::Out {
-            bus.kick(pipe);
+            DataPhase::In(_) => self.submit_data(bus, Report::Unexpected)?,
+            DataPhase::Out(_) => self.queue_data(bus, Report::WithoutInterrupt)?,
         }
         self.queue_status(bus)
     }
 
+    /// Queues the data and tells the controller.
+    fn queue_data<C: Driver>(&self, bus: &mut Bus<'_, C>, report: Report) -> Result<(), HostError> {
+        self.submit_data(bus, report)?;
+        bus.kick(self.data_pipe());
+        Ok(())
+    }
+
+    /// Queues the data; the controller is not told.
+    fn submit_data<C: Driver>(
+        &self,
+        bus: &mut Bus<'_, C>,
+        report: Report,
+    ) -> Result<(), HostError> {
+        let tag = self.tag_of(part::DATA);
+        let pipe = self.data_pipe();
+        match (self.sensing, self.mapping.as_ref()) {
+            (None, Some(mapping)) => {
+                bus.submit(pipe, self.function, tag, mapping.segments(), report)
+            }
+            (sensing, _) => {
+                let at = if sensing.is_some() {
+                    layout::SENSE
+                } else {
+                    layout::SCRATCH_AT
+                };
+                let memory = self.memory.raw(at, self.announced().length() as usize);
+                let segments = [memory.map(Segment::from).ok_or(HostError::TooLong)?];
+                bus.submit(pipe, self.function, tag, &segments, report)
+            }
+        }
+    }
+
+    fn data_pipe(&self) -> &Pipe {
+        match self.announced() {
+            DataPhase::Out(_) => &self.bulk_out,
+            DataPhase::In(_) | DataPhase::None => &self.bulk_in,
+        }
+    }
+
     fn queue_status<C: Driver>(&self, bus: &mut Bus<'_, C>) -> Result<(), HostError> {
-        let memory = self.memory.raw(layout::STATUS, layout::STATUS_LENGTH).map(Segment::from);
+        let memory = self
+            .memory
+            .raw(layout::STATUS, layout::STATUS_LENGTH)
+            .map(Segment::from);
         let segments = [memory.unwrap_or(Segment::EMPTY)];
         let tag = self.tag_of(part::STATUS);
         bus.submit(&self.bulk_in, self.function, tag, &segments, Report::Always)?;
@@ -502,7 +586,11 @@ impl Transport {
                 status = Some(Csw::parse(&bytes, self.tag, self.announced().length()));
             }
         }
-        Input::Data { outcome, actual, status }
+        Input::Data {
+            outcome,
+            actual,
+            status,
+        }
     }
 
     /// The first bytes of data that came. The mapping ends here: the data transfer has ended.
@@ -524,7 +612,9 @@ impl Transport {
         self.memory.read_bytes(layout::STATUS, &mut bytes);
         let result = match bytes.get(..actual as usize) {
             Some(came) => Csw::parse(came, self.tag, self.announced().length()),
-            None => Err(CswFault::WrongLength { found: actual as usize }),
+            None => Err(CswFault::WrongLength {
+                found: actual as usize,
+            }),
         };
         Input::Status(Ok(result))
     }

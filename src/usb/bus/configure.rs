@@ -25,7 +25,11 @@ pub struct FunctionConfig {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Configuring {
     /// The controller makes the endpoints usable.
-    Controller { configuration: u8, interface: u8, alternate: u8 },
+    Controller {
+        configuration: u8,
+        interface: u8,
+        alternate: u8,
+    },
     /// SET_CONFIGURATION is under way.
     Configuration { interface: u8, alternate: u8 },
     /// SET_INTERFACE is under way.
@@ -62,9 +66,16 @@ impl<C: Driver> Bus<'_, C> {
             streams: 0,
         };
         let slot = self.controllers.get_mut(usize::from(controller.0));
-        let driver = slot.and_then(|slot| slot.driver.as_mut()).ok_or(UsbError::Disconnected)?;
+        let driver = slot
+            .and_then(|slot| slot.driver.as_mut())
+            .ok_or(UsbError::Disconnected)?;
         let handle = driver.open_endpoint(&mut self.pool, handle, &config)?;
-        Ok(Pipe { device, address: endpoint.address(), controller, handle })
+        Ok(Pipe {
+            device,
+            address: endpoint.address(),
+            controller,
+            handle,
+        })
     }
 
     /// Begins to configure a described device whose pipes were opened;
@@ -80,9 +91,17 @@ impl<C: Driver> Bus<'_, C> {
         now: Instant,
     ) -> Result<(), UsbError> {
         let entry = self.device_mut(device).ok_or(UsbError::Disconnected)?;
-        let FunctionConfig { configuration, interface, alternate } = config;
+        let FunctionConfig {
+            configuration,
+            interface,
+            alternate,
+        } = config;
         entry.state = DeviceState::Configuring;
-        entry.configuring = Some(Configuring::Controller { configuration, interface, alternate });
+        entry.configuring = Some(Configuring::Controller {
+            configuration,
+            interface,
+            alternate,
+        });
         let (controller, handle) = (entry.controller, entry.handle);
         let driver = self.driver(controller).ok_or(UsbError::Disconnected)?;
         Ok(driver.configure(handle, now)?)
@@ -96,15 +115,23 @@ impl<C: Driver> Bus<'_, C> {
         now: Instant,
     ) -> Option<BusEvent> {
         let entry = self.device_mut(device)?;
-        let Some(Configuring::Controller { configuration, interface, alternate }) =
-            entry.configuring
+        let Some(Configuring::Controller {
+            configuration,
+            interface,
+            alternate,
+        }) = entry.configuring
         else {
             return None;
         };
-        entry.configuring = Some(Configuring::Configuration { interface, alternate });
+        entry.configuring = Some(Configuring::Configuration {
+            interface,
+            alternate,
+        });
         let setup = SetupPacket::set_configuration(configuration);
         let begun = result.and_then(|()| self.ask(device, setup, now));
-        begun.err().and_then(|error| self.configured(device, Err(error)))
+        begun
+            .err()
+            .and_then(|error| self.configured(device, Err(error)))
     }
 
     /// SET_CONFIGURATION or SET_INTERFACE has ended.
@@ -117,11 +144,19 @@ impl<C: Driver> Bus<'_, C> {
         let phase = self.device(device)?.configuring?;
         match (phase, result) {
             // A device with one setting may refuse to be told so (USB 2.0 §9.4.10).
-            (Configuring::Configuration { interface, alternate }, Ok(_)) if alternate != 0 => {
+            (
+                Configuring::Configuration {
+                    interface,
+                    alternate,
+                },
+                Ok(_),
+            ) if alternate != 0 => {
                 self.device_mut(device)?.configuring = Some(Configuring::Interface);
                 let setup = SetupPacket::set_interface(interface, alternate);
                 let begun = self.ask(device, setup, now);
-                begun.err().and_then(|error| self.configured(device, Err(error)))
+                begun
+                    .err()
+                    .and_then(|error| self.configured(device, Err(error)))
             }
             (_, result) => self.configured(device, result.map(|_| ())),
         }

@@ -14,7 +14,7 @@ use crate::usb::device::{DeviceEntry, DeviceId, DeviceState, Requester};
 use crate::usb::enumerate::{Action, Description, Enumeration, Input};
 use crate::usb::error::UsbError;
 use crate::usb::operation::Operation;
-use crate::usb::port::{ATTEMPTS, PortState, RETRY_PAUSE};
+use crate::usb::port::{ATTEMPTS, PortEntry, PortState, RETRY_PAUSE};
 use crate::usb::setup::SetupPacket;
 use crate::usb::speed::Speed;
 
@@ -51,7 +51,9 @@ impl<C: Driver> Bus<'_, C> {
     pub(super) fn run_lanes(&mut self, now: Instant) -> Option<BusEvent> {
         for index in 0..self.controllers.len() {
             let controller = ControllerId(index as u8);
-            let Some(slot) = self.controllers.get(index) else { break };
+            let Some(slot) = self.controllers.get(index) else {
+                break;
+            };
             match slot.lane {
                 None => self.next_port(controller, now),
                 Some(lane) if now >= lane.until => {
@@ -67,19 +69,29 @@ impl<C: Driver> Bus<'_, C> {
 
     /// Takes the waiting port with the fewest attempts.
     fn next_port(&mut self, controller: ControllerId, now: Instant) {
-        let due = self.ports.iter().enumerate().filter_map(|(index, entry)| match entry.state {
-            PortState::Waiting(from, attempt)
-                if entry.in_use && entry.controller == controller && now >= from =>
-            {
-                Some((attempt, index))
-            }
-            _ => None,
-        });
-        let Some((attempt, port)) = due.min() else { return };
-        let Some(entry) = self.ports.get_mut(port) else { return };
+        let due = self
+            .ports
+            .iter()
+            .enumerate()
+            .filter_map(|(index, entry)| match entry.state {
+                PortState::Waiting(from, attempt)
+                    if entry.in_use && entry.controller == controller && now >= from =>
+                {
+                    Some((attempt, index))
+                }
+                _ => None,
+            });
+        let Some((attempt, port)) = due.min() else {
+            return;
+        };
+        let Some(entry) = self.ports.get_mut(port) else {
+            return;
+        };
         entry.state = PortState::Enumerating;
         let root_port = entry.port;
-        let Some(driver) = self.driver(controller) else { return };
+        let Some(driver) = self.driver(controller) else {
+            return;
+        };
         let protocol = driver.port_protocol(root_port);
         let hold = driver.capabilities().reset_hold;
         let enumeration = Enumeration::new(protocol, hold, attempt);
@@ -101,6 +113,8 @@ impl<C: Driver> Bus<'_, C> {
     /// The time that the lane waited for has come.
     fn lane_time(&mut self, controller: ControllerId, now: Instant) -> Option<BusEvent> {
         let status = self.lane_port(controller)?;
+        let slot = self.controllers.get_mut(usize::from(controller.0))?;
+        slot.lane.as_mut()?.until = Instant::NEVER;
         self.lane_step(controller, Input::Time(status), now)
     }
 
@@ -113,7 +127,11 @@ impl<C: Driver> Bus<'_, C> {
     /// The lane, if this device is on it and its attempt still runs.
     fn lane_of(&mut self, device: DeviceId) -> Option<&mut Lane> {
         let controller = self.device(device)?.controller;
-        let lane = self.controllers.get_mut(usize::from(controller.0))?.lane.as_mut()?;
+        let lane = self
+            .controllers
+            .get_mut(usize::from(controller.0))?
+            .lane
+            .as_mut()?;
         (lane.device == Some(device) && lane.ended.is_none()).then_some(lane)
     }
 
@@ -124,9 +142,16 @@ impl<C: Driver> Bus<'_, C> {
         input: Input<'_>,
         now: Instant,
     ) -> Option<BusEvent> {
-        let lane = self.controllers.get_mut(usize::from(controller.0))?.lane.as_mut()?;
-        lane.until = Instant::NEVER;
+        let lane = self
+            .controllers
+            .get_mut(usize::from(controller.0))?
+            .lane
+            .as_mut()?;
         let action = lane.enumeration.step(input, now);
+        if action == Action::Ignore {
+            return None;
+        }
+        lane.until = Instant::NEVER;
         match self.lane_act(controller, action, now) {
             Ok(event) => event,
             Err(error) => {
@@ -143,7 +168,10 @@ impl<C: Driver> Bus<'_, C> {
         now: Instant,
     ) -> Result<Option<BusEvent>, UsbError> {
         let gone = UsbError::Disconnected;
-        let slot = self.controllers.get_mut(usize::from(controller.0)).ok_or(gone)?;
+        let slot = self
+            .controllers
+            .get_mut(usize::from(controller.0))
+            .ok_or(gone)?;
         let (lane, driver) = slot.lane.as_mut().zip(slot.driver.as_mut()).ok_or(gone)?;
         let (root_port, device) = (lane.root_port, lane.device);
         match action {
@@ -160,6 +188,7 @@ impl<C: Driver> Bus<'_, C> {
                 lane.until = until;
             }
             Action::Wait(until) => lane.until = until,
+            Action::Ignore => {}
             Action::Open(speed) => self.lane_open(controller, root_port, speed, now)?,
             Action::Address => {
                 let device = device.ok_or(gone)?;
@@ -178,7 +207,9 @@ impl<C: Driver> Bus<'_, C> {
             }
             Action::MaxPacket(bytes) => {
                 let handle = self.device(device.ok_or(gone)?).ok_or(gone)?.handle;
-                self.driver(controller).ok_or(gone)?.set_max_packet0(handle, bytes, now)?;
+                self.driver(controller)
+                    .ok_or(gone)?
+                    .set_max_packet0(handle, bytes, now)?;
             }
             Action::Done(description) => return Ok(self.lane_done(controller, &description)),
             Action::Fail(error) => return Err(error),
@@ -199,15 +230,25 @@ impl<C: Driver> Bus<'_, C> {
         now: Instant,
     ) -> Result<(), UsbError> {
         let max_packet0 = initial_control_packet_size(speed);
-        let attachment =
-            Attachment { root_port, route: 0, speed, max_packet0, translator: None };
+        let attachment = Attachment {
+            root_port,
+            route: 0,
+            speed,
+            max_packet0,
+            translator: None,
+        };
         let index = self.devices.iter().position(|entry| !entry.in_use);
         let index = index.ok_or(UsbError::TableFull("devices"))?;
         let slot = self.controllers.get_mut(usize::from(controller.0));
-        let driver = slot.and_then(|slot| slot.driver.as_mut()).ok_or(UsbError::Disconnected)?;
+        let driver = slot
+            .and_then(|slot| slot.driver.as_mut())
+            .ok_or(UsbError::Disconnected)?;
         let handle = driver.open_device(&mut self.pool, &attachment, now)?;
         let endpoint0 = driver.endpoint0(handle).ok_or(UsbError::Disconnected)?;
-        let entry = self.devices.get_mut(index).ok_or(UsbError::TableFull("devices"))?;
+        let entry = self
+            .devices
+            .get_mut(index)
+            .ok_or(UsbError::TableFull("devices"))?;
         let generation = entry.generation.wrapping_add(1);
         *entry = DeviceEntry {
             generation,
@@ -220,13 +261,20 @@ impl<C: Driver> Bus<'_, C> {
             ..DeviceEntry::EMPTY
         };
         let owner = Owner::Device(controller.0, handle.index);
-        let buffer = self.pool.allocate(owner, Class::Command, CONTROL_BUFFER, Rules::aligned(128));
+        let buffer = self
+            .pool
+            .allocate(owner, Class::Command, CONTROL_BUFFER, Rules::aligned(128));
         let failed = buffer.as_ref().err().copied();
         entry.control_buffer = buffer.ok();
-        if let Some(lane) =
-            self.controllers.get_mut(usize::from(controller.0)).and_then(|slot| slot.lane.as_mut())
+        if let Some(lane) = self
+            .controllers
+            .get_mut(usize::from(controller.0))
+            .and_then(|slot| slot.lane.as_mut())
         {
-            lane.device = Some(DeviceId { index: index as u8, generation });
+            lane.device = Some(DeviceId {
+                index: index as u8,
+                generation,
+            });
             lane.enumeration.opened_with(max_packet0);
         }
         match failed {
@@ -295,12 +343,17 @@ impl<C: Driver> Bus<'_, C> {
         controller: ControllerId,
         description: &Description,
     ) -> Option<BusEvent> {
-        let lane = self.controllers.get_mut(usize::from(controller.0))?.lane.take()?;
+        let lane = self
+            .controllers
+            .get_mut(usize::from(controller.0))?
+            .lane
+            .take()?;
         let device = lane.device?;
         let entry = self.device_mut(device)?;
         entry.state = DeviceState::Described;
         entry.descriptor = Some(description.device);
         entry.configuration_length = description.configuration_length;
+        entry.attempt = lane.attempt;
         if let Some(port) = self.ports.get_mut(lane.port) {
             port.state = PortState::Occupied(device);
         }
@@ -320,7 +373,9 @@ impl<C: Driver> Bus<'_, C> {
 
     fn end_lane(&mut self, controller: ControllerId, error: Option<UsbError>, now: Instant) {
         let slot = self.controllers.get_mut(usize::from(controller.0));
-        let Some(lane) = slot.and_then(|slot| slot.lane.as_mut()) else { return };
+        let Some(lane) = slot.and_then(|slot| slot.lane.as_mut()) else {
+            return;
+        };
         if lane.ended.is_none() || error.is_none() {
             lane.ended = Some(error);
         }
@@ -334,32 +389,74 @@ impl<C: Driver> Bus<'_, C> {
     /// The controller has let go of the failed device: the port may have another attempt.
     pub(super) fn lane_closed(&mut self, controller: ControllerId, now: Instant) {
         let slot = self.controllers.get_mut(usize::from(controller.0));
-        let Some(lane) = slot.and_then(|slot| slot.lane.take()) else { return };
+        let Some(lane) = slot.and_then(|slot| slot.lane.take()) else {
+            return;
+        };
         self.wake_at(now);
-        let Some(Some(error)) = lane.ended else { return };
+        let Some(Some(error)) = lane.ended else {
+            return;
+        };
+        self.attempt_failed(lane.port, lane.attempt, error, now);
+    }
+
+    /// An attempt to bring up what is in a port has failed, and nothing of it is left: the port waits
+    /// for its next attempt, or is left alone after the last one.
+    fn attempt_failed(&mut self, port: usize, attempt: u8, error: UsbError, now: Instant) {
+        let Some(entry) = self.ports.get(port) else {
+            return;
+        };
+        let (controller, root_port) = (entry.controller, entry.port);
+        let is_last = attempt + 1 >= ATTEMPTS;
         if let Some(driver) = self.driver(controller) {
             if error == UsbError::NeedsCompanion {
-                driver.hand_over(lane.root_port);
-            } else if lane.attempt + 1 >= ATTEMPTS {
-                driver.disable_port(lane.root_port);
+                driver.hand_over(root_port);
+            } else if is_last {
+                driver.disable_port(root_port);
             }
         }
-        let Some(port) = self.ports.get_mut(lane.port) else { return };
-        let final_error = error == UsbError::NeedsCompanion || lane.attempt + 1 >= ATTEMPTS;
-        port.state = if final_error {
+        let Some(entry) = self.ports.get_mut(port) else {
+            return;
+        };
+        entry.state = if is_last || error == UsbError::NeedsCompanion {
             PortState::Failed(error)
         } else {
-            PortState::Waiting(now + RETRY_PAUSE, lane.attempt + 1)
+            PortState::Waiting(now + RETRY_PAUSE, attempt + 1)
         };
         // A change during the attempt was put off.
-        port.changed = true;
+        entry.changed = true;
+        self.wake_at(now);
+    }
+
+    /// A device that was described could not be taken into use, for a reason that another attempt
+    /// with a new reset may cure: it is closed, and its port gets the attempts that are left.
+    pub fn try_again(&mut self, device: DeviceId, error: UsbError, now: Instant) {
+        if let Some(entry) = self.device_mut(device) {
+            entry.given_up = Some(error);
+            self.close(device, now);
+        }
+    }
+
+    /// A device that was given up is closed, unless it was pulled meanwhile.
+    pub(super) fn given_up_closed(&mut self, device: DeviceId, now: Instant) {
+        let Some(entry) = self.device(device) else {
+            return;
+        };
+        let (attempt, given_up) = (entry.attempt, entry.given_up);
+        let on_it = |entry: &PortEntry| entry.state == PortState::Occupied(device);
+        let port = self.ports.iter().position(on_it);
+        if let (Some(error), Some(port)) = (given_up, port) {
+            self.attempt_failed(port, attempt, error, now);
+        }
     }
 
     /// Whether the lane of this device's controller holds it.
     pub(super) fn is_on_lane(&self, device: DeviceId) -> bool {
-        let Some(entry) = self.device(device) else { return false };
+        let Some(entry) = self.device(device) else {
+            return false;
+        };
         let slot = self.controllers.get(usize::from(entry.controller.0));
-        slot.and_then(|slot| slot.lane.as_ref()).is_some_and(|lane| lane.device == Some(device))
+        slot.and_then(|slot| slot.lane.as_ref())
+            .is_some_and(|lane| lane.device == Some(device))
     }
 }
 
@@ -367,5 +464,9 @@ impl<C: Driver> Bus<'_, C> {
 pub(super) fn data_offset(setup: &SetupPacket) -> usize {
     let [kind, _] = setup.value.to_be_bytes();
     let is_standard_read = setup.request_type == 0x80 && setup.request == 6;
-    if is_standard_read && kind == DescriptorKind::CONFIGURATION.0 { CONFIGURATION_OFFSET } else { 0 }
+    if is_standard_read && kind == DescriptorKind::CONFIGURATION.0 {
+        CONFIGURATION_OFFSET
+    } else {
+        0
+    }
 }

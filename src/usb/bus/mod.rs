@@ -26,8 +26,8 @@ use crate::host::{
 };
 use crate::platform::ControllerId;
 use crate::time::Instant;
-pub use configure::FunctionConfig;
 pub(crate) use configure::Configuring;
+pub use configure::FunctionConfig;
 use lane::Lane;
 pub use start::ControllerState;
 use token::Kind;
@@ -48,8 +48,12 @@ pub struct ControllerSlot<C> {
 
 impl<C> ControllerSlot<C> {
     /// An unused slot.
-    pub const EMPTY: Self =
-        Self { driver: None, state: ControllerState::Stopped, lane: None, restarts: 0 };
+    pub const EMPTY: Self = Self {
+        driver: None,
+        state: ControllerState::Stopped,
+        lane: None,
+        restarts: 0,
+    };
 }
 
 /// What a driver above the bus must know.
@@ -74,11 +78,20 @@ pub enum BusEvent {
     },
     /// A device has gone or was given up. Its transfers may still be in flight.
     Gone(DeviceId),
-    /// The controller has let go of a device that has gone: none of its memory is reached now.
-    Closed(DeviceId),
+    /// The controller has let go of a device: none of its memory is reached now.
+    Closed(DeviceId, Fate),
     /// A controller has died and could not be stopped: it may reach memory of its devices for ever,
     /// unless the platform can cut its DMA. They are reported as closed after that.
     Runaway(ControllerId, ControllerFault),
+}
+
+/// What becomes of a device that was closed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// It has gone, or was given up.
+    Gone,
+    /// Its port or its controller is reset: if it is not pulled meanwhile, it is described again.
+    Returning,
 }
 
 /// An open endpoint of a device, as its driver holds it.
@@ -123,7 +136,11 @@ pub struct Bus<'s, C> {
 impl<'s, C: Driver> Bus<'s, C> {
     /// A bus without controllers, on `pool`.
     pub fn new(storage: BusStorage<'s, C>, pool: Pool<'s>) -> Self {
-        let BusStorage { controllers, ports, devices } = storage;
+        let BusStorage {
+            controllers,
+            ports,
+            devices,
+        } = storage;
         Self {
             controllers,
             ports,
@@ -177,10 +194,18 @@ impl<'s, C: Driver> Bus<'s, C> {
     #[inline]
     fn handle(&mut self, controller: ControllerId, event: Event, now: Instant) -> Option<BusEvent> {
         match event {
-            Event::Transfer { token, outcome, actual, .. } => match Kind::of(token)? {
-                Kind::Function { function, tag } => {
-                    Some(BusEvent::Transfer { function, tag, outcome, actual })
-                }
+            Event::Transfer {
+                token,
+                outcome,
+                actual,
+                ..
+            } => match Kind::of(token)? {
+                Kind::Function { function, tag } => Some(BusEvent::Transfer {
+                    function,
+                    tag,
+                    outcome,
+                    actual,
+                }),
                 Kind::Control { device, count } => {
                     self.control_ended(device, count, outcome, actual, now)
                 }
@@ -230,8 +255,15 @@ impl<'s, C: Driver> Bus<'s, C> {
     }
 
     fn earliest_timer(&self) -> Instant {
-        let ports = self.ports.iter().filter(|port| port.in_use).map(PortEntry::deadline);
-        let lanes = self.controllers.iter().filter_map(|slot| slot.lane.as_ref());
+        let ports = self
+            .ports
+            .iter()
+            .filter(|port| port.in_use)
+            .map(PortEntry::deadline);
+        let lanes = self
+            .controllers
+            .iter()
+            .filter_map(|slot| slot.lane.as_ref());
         let operations = self.devices.iter().filter(|device| device.in_use);
         ports
             .chain(lanes.map(Lane::deadline))
@@ -245,7 +277,10 @@ impl<'s, C: Driver> Bus<'s, C> {
     }
 
     fn driver(&mut self, controller: ControllerId) -> Option<&mut C> {
-        self.controllers.get_mut(usize::from(controller.0))?.driver.as_mut()
+        self.controllers
+            .get_mut(usize::from(controller.0))?
+            .driver
+            .as_mut()
     }
 
     fn device(&self, id: DeviceId) -> Option<&DeviceEntry> {
@@ -284,7 +319,10 @@ impl<'s, C: Driver> Bus<'s, C> {
     #[must_use]
     pub fn segment_rules(&self, device: DeviceId) -> Option<SegmentRules> {
         let capabilities = self.capabilities(device)?;
-        Some(SegmentRules { mask: capabilities.address_mask, grain: capabilities.grain })
+        Some(SegmentRules {
+            mask: capabilities.address_mask,
+            grain: capabilities.grain,
+        })
     }
 
     /// What is known about a device; `None` once it has gone.
@@ -303,9 +341,14 @@ impl<'s, C: Driver> Bus<'s, C> {
 
     /// Every device, in the order of the table.
     pub fn devices(&self) -> impl Iterator<Item = DeviceInfo> + '_ {
-        (0_u8..).zip(self.devices.iter()).filter_map(|(index, entry)| {
-            self.info(DeviceId { index, generation: entry.generation })
-        })
+        (0_u8..)
+            .zip(self.devices.iter())
+            .filter_map(|(index, entry)| {
+                self.info(DeviceId {
+                    index,
+                    generation: entry.generation,
+                })
+            })
     }
 
     /// Every root port in use.
@@ -361,7 +404,9 @@ impl<'s, C: Driver> Bus<'s, C> {
             report,
             stream: 0,
         };
-        self.driver(pipe.controller).ok_or(HostError::Dead)?.submit(pipe.handle, &transfer)
+        self.driver(pipe.controller)
+            .ok_or(HostError::Dead)?
+            .submit(pipe.handle, &transfer)
     }
 
     /// Lets the controller see what was queued on a pipe.
@@ -380,19 +425,36 @@ impl<'s, C: Driver> Bus<'s, C> {
         }
     }
 
+    /// A transfer of a pipe took too long: is it the controller that is dead? If so, it is stopped
+    /// as the next [`Bus::poll`] finds out.
+    pub fn check_controller(&mut self, pipe: &Pipe) {
+        if let Some(driver) = self.driver(pipe.controller) {
+            driver.check_alive();
+        }
+    }
+
     /// The bytes of the device's control buffer, from its start: the data of the last request.
     pub fn read_control(&self, device: DeviceId, bytes: &mut [u8]) {
-        if let Some(buffer) = self.device(device).and_then(|entry| entry.control_buffer.as_ref()) {
+        if let Some(buffer) = self
+            .device(device)
+            .and_then(|entry| entry.control_buffer.as_ref())
+        {
             buffer.read_bytes(0, bytes);
         }
     }
 
     /// Copies the device's first configuration into `bytes`, and returns what came of it.
     pub fn read_configuration<'b>(&self, device: DeviceId, bytes: &'b mut [u8]) -> &'b [u8] {
-        let Some(entry) = self.device(device) else { return &[] };
-        let Some(buffer) = entry.control_buffer.as_ref() else { return &[] };
+        let Some(entry) = self.device(device) else {
+            return &[];
+        };
+        let Some(buffer) = entry.control_buffer.as_ref() else {
+            return &[];
+        };
         let length = usize::from(entry.configuration_length).min(bytes.len());
-        let Some(bytes) = bytes.get_mut(..length) else { return &[] };
+        let Some(bytes) = bytes.get_mut(..length) else {
+            return &[];
+        };
         buffer.read_bytes(operate::CONFIGURATION_OFFSET, bytes);
         bytes
     }

@@ -1,17 +1,16 @@
 //! Operations on devices: carries out what [`Running`] answers, and closes devices.
 
 use super::lane::data_offset;
-use super::{Bus, BusEvent, Driver, token};
+use super::{Bus, BusEvent, ControllerState, Driver, Fate, token};
 use crate::dma::Segment;
-use crate::host::{
-    DeviceHandle, EndpointHandle, HostError, Outcome, Report, Sequence, Transfer,
-};
+use crate::host::{DeviceHandle, EndpointHandle, HostError, Outcome, Report, Sequence, Transfer};
 use crate::platform::ControllerId;
 use crate::time::Instant;
 use crate::usb::device::{DeviceEntry, DeviceId, DeviceState, Requester};
 use crate::usb::enumerate::CONFIGURATION_LIMIT;
 use crate::usb::error::UsbError;
 use crate::usb::operation::{Action, Input, Operation, Running};
+use crate::usb::port::PortState;
 use crate::usb::setup::{Direction, SetupPacket};
 
 /// Where the configuration lies in a device's control buffer; other requests' data is before it.
@@ -75,9 +74,9 @@ impl<C: Driver> Bus<'_, C> {
         let (index, _) = waiting.find(|(_, entry)| {
             entry.in_use
                 && entry.controller == controller
-                && entry.operation.is_some_and(|(_, running)| {
-                    running.awaits(endpoint, entry.endpoint0)
-                })
+                && entry
+                    .operation
+                    .is_some_and(|(_, running)| running.awaits(endpoint, entry.endpoint0))
         })?;
         let id = self.id_of(index)?;
         self.operation_step(id, Input::Endpoint(result), now)
@@ -86,7 +85,9 @@ impl<C: Driver> Bus<'_, C> {
     /// Ends operations whose deadline has passed.
     pub(super) fn run_operations(&mut self, now: Instant) -> Option<BusEvent> {
         for index in 0..self.devices.len() {
-            let Some(entry) = self.devices.get(index) else { break };
+            let Some(entry) = self.devices.get(index) else {
+                break;
+            };
             if entry.in_use && now >= entry.deadline {
                 let id = self.id_of(index)?;
                 if let Some(event) = self.operation_step(id, Input::Deadline, now) {
@@ -162,9 +163,18 @@ impl<C: Driver> Bus<'_, C> {
         entry.control_count = entry.control_count.wrapping_add(1);
         let length = usize::from(setup.length);
         let offset = data_offset(setup);
-        let memory = entry.control_buffer.as_ref().and_then(|buffer| buffer.raw(offset, length));
-        let segments = [Segment::from(memory.ok_or(UsbError::TableFull("control buffer"))?)];
-        let direction = if length == 0 { Direction::Out } else { setup.direction() };
+        let memory = entry
+            .control_buffer
+            .as_ref()
+            .and_then(|buffer| buffer.raw(offset, length));
+        let segments = [Segment::from(
+            memory.ok_or(UsbError::TableFull("control buffer"))?,
+        )];
+        let direction = if length == 0 {
+            Direction::Out
+        } else {
+            setup.direction()
+        };
         let transfer = Transfer {
             token: token::control(id.index, entry.control_count),
             setup: Some(*setup),
@@ -222,19 +232,35 @@ impl<C: Driver> Bus<'_, C> {
         }
     }
 
+    /// Gives a device up that its driver cannot handle any more; [`BusEvent::Closed`] follows when the
+    /// controller has let go of it. Its port is left alone until it is pulled.
+    pub fn give_up(&mut self, id: DeviceId, now: Instant) {
+        let occupied = PortState::Occupied(id);
+        if let Some(port) = self.ports.iter_mut().find(|port| port.state == occupied) {
+            port.state = PortState::Failed(UsbError::Timeout);
+        }
+        self.close(id, now);
+    }
+
     /// Begins to close a device; [`BusEvent::Closed`] follows for one that was described.
     pub(super) fn close(&mut self, id: DeviceId, now: Instant) {
-        let Some(entry) = self.device_mut(id) else { return };
-        if entry.state == DeviceState::Closing {
+        let Some(entry) = self.device_mut(id) else {
+            return;
+        };
+        if matches!(entry.state, DeviceState::Closing | DeviceState::Orphaned) {
             return;
         }
         entry.state = DeviceState::Closing;
         entry.operation = None;
         entry.deadline = Instant::NEVER;
         let (controller, handle) = (entry.controller, entry.handle);
-        let begun = self.driver(controller).map(|driver| driver.close_device(handle, now));
-        if !matches!(begun, Some(Ok(()))) {
-            // The controller knows no such device: it has let go of it already.
+        let begun = self
+            .driver(controller)
+            .map(|driver| driver.close_device(handle, now));
+        let is_running = self.controller_state(controller) == Some(ControllerState::Running);
+        // A running controller that knows no such device has let go of it. One that does not run
+        // may know nothing and still reach memory: its devices are closed when it has stopped.
+        if is_running && begun == Some(Err(HostError::Stale)) {
             if let Some(entry) = self.device_mut(id) {
                 entry.state = DeviceState::Orphaned;
             }
@@ -245,23 +271,36 @@ impl<C: Driver> Bus<'_, C> {
     pub(super) fn closed(&mut self, id: DeviceId, now: Instant) -> Option<BusEvent> {
         let controller = self.device(id)?.controller;
         let on_lane = self.is_on_lane(id);
+        self.given_up_closed(id, now);
         self.release(id);
+        let is_restarting = self.controller_state(controller) == Some(ControllerState::Restarting);
+        let fate = if self.port_left(id, now) || is_restarting {
+            Fate::Returning
+        } else {
+            Fate::Gone
+        };
         if on_lane {
             self.lane_closed(controller, now);
             return None;
         }
-        Some(BusEvent::Closed(id))
+        Some(BusEvent::Closed(id, fate))
     }
 
     /// Frees a device's place in the table.
     pub(super) fn release(&mut self, id: DeviceId) {
         if let Some(entry) = self.device_mut(id) {
-            *entry = DeviceEntry { generation: id.generation, ..DeviceEntry::EMPTY };
+            *entry = DeviceEntry {
+                generation: id.generation,
+                ..DeviceEntry::EMPTY
+            };
         }
     }
 
     pub(super) fn id_of(&self, index: usize) -> Option<DeviceId> {
         let entry = self.devices.get(index)?;
-        Some(DeviceId { index: index as u8, generation: entry.generation })
+        Some(DeviceId {
+            index: index as u8,
+            generation: entry.generation,
+        })
     }
 }

@@ -41,7 +41,10 @@ impl<C: Driver> Bus<'_, C> {
     ///
     /// [`UsbError::TableFull`] says which slice of the storage is too short.
     pub fn add(&mut self, driver: C) -> Result<ControllerId, UsbError> {
-        let free = self.controllers.iter().position(|slot| slot.driver.is_none());
+        let free = self
+            .controllers
+            .iter()
+            .position(|slot| slot.driver.is_none());
         let index = free.ok_or(UsbError::TableFull("controllers"))?;
         let controller = ControllerId(index as u8);
         let ports = driver.capabilities().root_ports;
@@ -51,7 +54,12 @@ impl<C: Driver> Bus<'_, C> {
         let unused = self.ports.iter_mut().filter(|entry| !entry.in_use);
         for (port, entry) in (0..ports).zip(unused) {
             let port = RootPort(port);
-            *entry = PortEntry { controller, port, in_use: true, ..PortEntry::EMPTY };
+            *entry = PortEntry {
+                controller,
+                port,
+                in_use: true,
+                ..PortEntry::EMPTY
+            };
         }
         if let Some(slot) = self.controllers.get_mut(index) {
             slot.driver = Some(driver);
@@ -74,7 +82,9 @@ impl<C: Driver> Bus<'_, C> {
     /// as closed when it has stopped.
     pub fn stop(&mut self, now: Instant) {
         for slot in self.controllers.iter_mut() {
-            let Some(driver) = slot.driver.as_mut() else { continue };
+            let Some(driver) = slot.driver.as_mut() else {
+                continue;
+            };
             if !matches!(slot.state, ControllerState::Stopped) {
                 slot.state = ControllerState::Stopping;
                 slot.lane = None;
@@ -92,11 +102,15 @@ impl<C: Driver> Bus<'_, C> {
     }
 
     /// The controllers that were added, with what each can do.
-    pub fn controllers(&self) -> impl Iterator<Item = (ControllerId, ControllerState, Capabilities)> {
-        (0_u8..).zip(self.controllers.iter()).filter_map(|(index, slot)| {
-            let capabilities = slot.driver.as_ref()?.capabilities();
-            Some((ControllerId(index), slot.state, capabilities))
-        })
+    pub fn controllers(
+        &self,
+    ) -> impl Iterator<Item = (ControllerId, ControllerState, Capabilities)> {
+        (0_u8..)
+            .zip(self.controllers.iter())
+            .filter_map(|(index, slot)| {
+                let capabilities = slot.driver.as_ref()?.capabilities();
+                Some((ControllerId(index), slot.state, capabilities))
+            })
     }
 
     /// A controller's driver, for what is its own.
@@ -117,13 +131,19 @@ impl<C: Driver> Bus<'_, C> {
         result: Result<(), ControllerFault>,
         now: Instant,
     ) {
-        let Some(slot) = self.controllers.get_mut(usize::from(controller.0)) else { return };
+        let Some(slot) = self.controllers.get_mut(usize::from(controller.0)) else {
+            return;
+        };
         slot.state = match result {
             Ok(()) => ControllerState::Running,
             Err(fault) => ControllerState::Failed(fault),
         };
         if result.is_ok() {
-            for port in self.ports.iter_mut().filter(|port| port.controller == controller) {
+            for port in self
+                .ports
+                .iter_mut()
+                .filter(|port| port.controller == controller)
+            {
                 port.changed = port.in_use;
             }
         }
@@ -176,11 +196,21 @@ impl<C: Driver> Bus<'_, C> {
     /// The devices of a controller that reaches no memory are gone; each is released and reported
     /// by [`Bus::release_dead_devices`], after which the controller may start again.
     fn orphan(&mut self, controller: ControllerId, now: Instant) {
-        for port in self.ports.iter_mut().filter(|port| port.controller == controller) {
+        let is_restarting = self.controller_state(controller) == Some(ControllerState::Restarting);
+        for port in self
+            .ports
+            .iter_mut()
+            .filter(|port| port.controller == controller)
+        {
             port.state = PortState::Empty;
             port.changed = false;
+            port.kept = is_restarting;
         }
-        for entry in self.devices.iter_mut().filter(|entry| entry.controller == controller) {
+        for entry in self
+            .devices
+            .iter_mut()
+            .filter(|entry| entry.controller == controller)
+        {
             if entry.in_use {
                 entry.state = DeviceState::Orphaned;
                 entry.deadline = Instant::NEVER;
@@ -206,7 +236,10 @@ impl<C: Driver> Bus<'_, C> {
 
     fn release_orphan(&mut self, now: Instant) -> Option<BusEvent> {
         let is_orphan = |state| matches!(state, DeviceState::Orphaned);
-        let index = self.devices.iter().position(|entry| entry.in_use && is_orphan(entry.state))?;
+        let index = self
+            .devices
+            .iter()
+            .position(|entry| entry.in_use && is_orphan(entry.state))?;
         let id = self.id_of(index)?;
         self.closed(id, now)
     }

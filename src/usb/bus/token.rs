@@ -31,10 +31,14 @@ impl Kind {
     pub(super) fn of(token: Token) -> Option<Self> {
         let [low, high, third, kind] = token.0.to_le_bytes();
         match kind {
-            FUNCTION => {
-                Some(Self::Function { function: third, tag: u16::from_le_bytes([low, high]) })
-            }
-            CONTROL => Some(Self::Control { device: low, count: high }),
+            FUNCTION => Some(Self::Function {
+                function: third,
+                tag: u16::from_le_bytes([low, high]),
+            }),
+            CONTROL => Some(Self::Control {
+                device: low,
+                count: high,
+            }),
             _ => None,
         }
     }
@@ -48,9 +52,18 @@ mod tests {
     fn a_token_comes_back_as_what_it_was_made_from() {
         assert_eq!(
             Kind::of(function(7, 0x1234)),
-            Some(Kind::Function { function: 7, tag: 0x1234 })
+            Some(Kind::Function {
+                function: 7,
+                tag: 0x1234
+            })
         );
-        assert_eq!(Kind::of(control(3, 250)), Some(Kind::Control { device: 3, count: 250 }));
+        assert_eq!(
+            Kind::of(control(3, 250)),
+            Some(Kind::Control {
+                device: 3,
+                count: 250
+            })
+        );
         assert_eq!(Kind::of(Token(0)), None);
     }
 }

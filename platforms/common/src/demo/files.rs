@@ -7,6 +7,7 @@ use hadris_fat::embedded::sync::Fat;
 use hadris_fat::embedded::{Dir, MountToken, Node};
 use hadris_fs::{DirCursor, OpenOptions};
 use heapless::{String, Vec};
+use rootport::block::BlockError;
 
 use super::checksum::Checksum;
 use super::disk::Disk;
@@ -25,7 +26,7 @@ const COPY: &str = "COPY.BIN";
 const COPY_BYTES: u64 = 1_048_699;
 
 type Path = String<PATH_BYTES>;
-type Error<E> = hadris_io::Error<E>;
+type Error = hadris_io::Error<BlockError>;
 
 /// What is to be done with the files.
 #[derive(Clone, Copy, Debug)]
@@ -50,11 +51,7 @@ struct Largest<'m> {
 /// # Errors
 ///
 /// Why not.
-pub fn probe<D: Disk>(
-    disk: &mut D,
-    partition: &Partition,
-    window: &mut [u8],
-) -> Result<(), Reason> {
+pub fn probe(disk: &mut Disk<'_>, partition: &Partition, window: &mut [u8]) -> Result<(), Reason> {
     let mut token = MountToken::new();
     let sectors = Sectors::new(disk, partition, window, false);
     mount(sectors, &mut token).map(drop)
@@ -66,8 +63,8 @@ pub fn probe<D: Disk>(
 /// # Errors
 ///
 /// The first thing that failed, of the file system or of the disk.
-pub fn run<D: Disk>(
-    disk: &mut D,
+pub fn run(
+    disk: &mut Disk<'_>,
     partition: &Partition,
     task: Task,
     window: &mut [u8],
@@ -84,21 +81,21 @@ pub fn run<D: Disk>(
 }
 
 /// Mounts; for reading only where the sectors take no writes.
-fn mount<'m, 'd, D: Disk>(
-    sectors: Sectors<'d, D>,
+fn mount<'m, 'd, 'b>(
+    sectors: Sectors<'d, 'b>,
     token: &'m mut MountToken,
-) -> Result<Fat<'m, Sectors<'d, D>, 2>, Reason> {
+) -> Result<Fat<'m, Sectors<'d, 'b>, 2>, Reason> {
     Fat::mount(sectors, token)
         .map_err(|error| Reason::new(format_args!("no FAT: {}", error.error())))
 }
 
-struct Volume<'m, 'd, D> {
-    fat: Fat<'m, Sectors<'d, D>, 2>,
+struct Volume<'m, 'd, 'b> {
+    fat: Fat<'m, Sectors<'d, 'b>, 2>,
     task: Task,
     partition: u32,
 }
 
-impl<'m, D: Disk> Volume<'m, '_, D> {
+impl<'m> Volume<'m, '_, '_> {
     fn go(&mut self, buffer: &mut [u8]) -> Result<(), Reason> {
         let geometry = self.fat.info();
         println!(
@@ -120,7 +117,7 @@ impl<'m, D: Disk> Volume<'m, '_, D> {
     }
 
     /// Lists everything, depth first, and finds the largest file.
-    fn list(&mut self) -> Result<Option<Largest<'m>>, Error<D::Error>> {
+    fn list(&mut self) -> Result<Option<Largest<'m>>, Error> {
         let mut largest: Option<Largest<'m>> = None;
         let mut path = Path::new();
         let mut stack: Vec<(Dir, DirCursor, usize), DEPTH> = Vec::new();
@@ -161,7 +158,7 @@ impl<'m, D: Disk> Volume<'m, '_, D> {
         directory: Dir,
         cursor: DirCursor,
         path: &mut Path,
-    ) -> Result<Option<Found<'m>>, Error<D::Error>> {
+    ) -> Result<Option<Found<'m>>, Error> {
         let mut found = None;
         self.fat.list(directory, cursor, |entry| {
             let length = path.len();
@@ -182,7 +179,7 @@ impl<'m, D: Disk> Volume<'m, '_, D> {
     }
 
     /// Reads the file through, up to the task's limit.
-    fn sum(&mut self, file: &Largest<'m>, buffer: &mut [u8]) -> Result<(), Error<D::Error>> {
+    fn sum(&mut self, file: &Largest<'m>, buffer: &mut [u8]) -> Result<(), Error> {
         let handle = self.fat.open_node(file.node, OpenOptions::new().read())?;
         let mut sum = Checksum::default();
         let mut bytes = 0;
@@ -207,7 +204,7 @@ impl<'m, D: Disk> Volume<'m, '_, D> {
     }
 
     /// Copies the beginning of the file to a new one.
-    fn copy(&mut self, file: &Largest<'m>, buffer: &mut [u8]) -> Result<(), Error<D::Error>> {
+    fn copy(&mut self, file: &Largest<'m>, buffer: &mut [u8]) -> Result<(), Error> {
         let from = self.fat.open_node(file.node, OpenOptions::new().read())?;
         let to = self.fat.open(
             self.fat.root(),

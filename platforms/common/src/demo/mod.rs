@@ -1,10 +1,12 @@
 //! The demo: what a person wants to see of a USB disk, and what the host checks.
 //!
 //! Who calls it: a board's `main`. The console is for people first; the marker lines between are
-//! `docs/demo-protocol.md`'s. This part knows disks, partitions and files, and nothing of USB.
+//! `docs/demo-protocol.md`'s. Only [`session`] knows of
+//! USB; the rest knows disks, partitions and files.
 //!
 //! | module | what it is for |
 //! |---|---|
+//! | [`session`] | a host, from start to stop |
 //! | [`options`] | what the host wants |
 //! | [`disk`] | the block device that the rest works on |
 //! | [`partitions`] | MBR and GPT |
@@ -21,6 +23,7 @@ pub mod options;
 pub mod partitions;
 pub mod scratch;
 pub mod sectors;
+pub mod session;
 pub mod throughput;
 
 use buffers::Buffers;
@@ -29,6 +32,8 @@ use disk::{Disk, Flushed};
 use files::Task;
 use options::Options;
 use partitions::{Partition, Purpose};
+
+use rootport::block::BlockError;
 
 use crate::power::Reason;
 use crate::println;
@@ -40,8 +45,8 @@ use crate::println;
 /// # Errors
 ///
 /// The first thing that failed. What a disk does not have is skipped, not an error.
-pub fn examine<D: Disk>(
-    disk: &mut D,
+pub fn examine(
+    disk: &mut Disk<'_>,
     number: usize,
     options: &Options,
     buffers: &mut Buffers<'_>,
@@ -76,8 +81,8 @@ pub fn examine<D: Disk>(
 /// # Errors
 ///
 /// The disk's own error.
-pub fn sum_raw<D: Disk>(
-    disk: &mut D,
+pub fn sum_raw(
+    disk: &mut Disk<'_>,
     number: usize,
     bytes: u64,
     buffers: &mut Buffers<'_>,
@@ -95,11 +100,11 @@ pub fn sum_raw<D: Disk>(
 /// # Errors
 ///
 /// The disk's own error.
-pub fn read_through<D: Disk>(
-    disk: &mut D,
+pub fn read_through(
+    disk: &mut Disk<'_>,
     bytes: u64,
     buffers: &mut Buffers<'_>,
-) -> Result<(u64, u32), D::Error> {
+) -> Result<(u64, u32), BlockError> {
     let block_size = disk.block_size() as u64;
     let blocks = disk.blocks().min(bytes / block_size);
     let room = buffers.transfer.len() as u64 / block_size;
@@ -116,8 +121,8 @@ pub fn read_through<D: Disk>(
 }
 
 /// Says what a partition is; true for one with a FAT.
-fn probe<D: Disk>(
-    disk: &mut D,
+fn probe(
+    disk: &mut Disk<'_>,
     number: usize,
     partition: &Partition,
     buffers: &mut Buffers<'_>,
@@ -145,8 +150,8 @@ fn probe<D: Disk>(
     fat.is_ok()
 }
 
-fn use_scratch<D: Disk>(
-    disk: &mut D,
+fn use_scratch(
+    disk: &mut Disk<'_>,
     number: usize,
     partitions: &[Partition],
     buffers: &mut Buffers<'_>,
@@ -166,7 +171,7 @@ fn use_scratch<D: Disk>(
     Ok(())
 }
 
-fn flush<D: Disk>(disk: &mut D, number: usize) -> Result<(), Reason> {
+fn flush(disk: &mut Disk<'_>, number: usize) -> Result<(), Reason> {
     let flushed = disk
         .flush()
         .map_err(|error| Reason::new(format_args!("flushing disk {number}: {error}")))?;

@@ -28,6 +28,16 @@ impl Mode {
     }
 }
 
+/// Whether the stack keeps caches and devices in step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Coherency {
+    /// Hardware does: no cache maintenance. The machine must really be so.
+    Hardware,
+    /// The stack does, as the boards need it; also where it would not be due.
+    #[default]
+    Maintained,
+}
+
 /// The words of the command line that begin with `rootport.`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -39,6 +49,8 @@ pub struct Options {
     pub bytes: u64,
     /// `rootport.seconds`: length of [`Mode::Endure`].
     pub seconds: u64,
+    /// `rootport.dma`
+    pub coherency: Coherency,
     /// `rootport.limit`: bytes of the largest file that are summed up at most.
     pub limit: u64,
 }
@@ -50,6 +62,7 @@ impl Default for Options {
             disks: 1,
             bytes: 4 << 20,
             seconds: 20,
+            coherency: Coherency::default(),
             limit: 256 << 20,
         }
     }
@@ -82,6 +95,7 @@ impl Options {
             "disks" => self.disks = value.parse().ok()?,
             "bytes" => self.bytes = value.parse().ok()?,
             "seconds" => self.seconds = value.parse().ok()?,
+            "dma" => self.coherency = coherency(value)?,
             "limit" => self.limit = value.parse().ok()?,
             _ => return None,
         }
@@ -97,6 +111,14 @@ fn mode(word: &str) -> Option<Mode> {
         "io" => Mode::Endure,
         "hello" => Mode::Hello,
         "fault" => Mode::Fault,
+        _ => return None,
+    })
+}
+
+fn coherency(word: &str) -> Option<Coherency> {
+    Some(match word {
+        "coherent" => Coherency::Hardware,
+        "maintained" => Coherency::Maintained,
         _ => return None,
     })
 }

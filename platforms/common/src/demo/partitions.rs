@@ -9,6 +9,7 @@ use gpt_disk_io::gpt_disk_types::{
 };
 use gpt_disk_io::{BlockIo, DiskError};
 use heapless::Vec;
+use rootport::block::BlockError;
 
 use super::disk::Disk;
 use crate::power::Reason;
@@ -60,7 +61,7 @@ pub type Partitions = Vec<Partition, MOST>;
 /// # Errors
 ///
 /// The disk could not be read, or its blocks are larger than `block`.
-pub fn read<D: Disk>(disk: &mut D, block: &mut [u8]) -> Result<Partitions, Reason> {
+pub fn read(disk: &mut Disk<'_>, block: &mut [u8]) -> Result<Partitions, Reason> {
     let blocks = disk.blocks();
     let record = read_record(disk, block)?;
     let gpt = record
@@ -91,7 +92,7 @@ pub fn read<D: Disk>(disk: &mut D, block: &mut [u8]) -> Result<Partitions, Reaso
     Ok(partitions)
 }
 
-fn read_record<D: Disk>(disk: &mut D, block: &mut [u8]) -> Result<MasterBootRecord, Reason> {
+fn read_record(disk: &mut Disk<'_>, block: &mut [u8]) -> Result<MasterBootRecord, Reason> {
     let block = block
         .get_mut(..disk.block_size())
         .ok_or("the disk's blocks are too large")?;
@@ -121,12 +122,12 @@ fn from_mbr(number: u32, entry: &MbrPartitionRecord) -> Option<Partition> {
     })
 }
 
-fn read_gpt<D: Disk>(
-    disk: &mut D,
+fn read_gpt(
+    disk: &mut Disk<'_>,
     block: &mut [u8],
     partitions: &mut Partitions,
 ) -> Result<(), Reason> {
-    let told = |error: DiskError<D::Error>| Reason::new(format_args!("reading the GPT: {error}"));
+    let told = |error: DiskError<BlockError>| Reason::new(format_args!("reading the GPT: {error}"));
     let mut disk = gpt_disk_io::Disk::new(Io(disk)).map_err(told)?;
     let header = disk.read_primary_gpt_header(block).map_err(told)?;
     if !header.is_signature_valid() || header.calculate_header_crc32() != header.header_crc32 {
@@ -167,10 +168,10 @@ fn from_gpt(number: u32, entry: &GptPartitionEntry, header: &GptHeader) -> Optio
 }
 
 /// A [`Disk`] as `gpt_disk_io` wants it; it is only read.
-struct Io<'d, D>(&'d mut D);
+struct Io<'d, 'b>(&'d mut Disk<'b>);
 
-impl<D: Disk> BlockIo for Io<'_, D> {
-    type Error = D::Error;
+impl BlockIo for Io<'_, '_> {
+    type Error = BlockError;
 
     fn block_size(&self) -> BlockSize {
         u32::try_from(self.0.block_size())
@@ -179,19 +180,19 @@ impl<D: Disk> BlockIo for Io<'_, D> {
             .unwrap_or(BlockSize::BS_512)
     }
 
-    fn num_blocks(&mut self) -> Result<u64, D::Error> {
+    fn num_blocks(&mut self) -> Result<u64, BlockError> {
         Ok(self.0.blocks())
     }
 
-    fn read_blocks(&mut self, first: Lba, blocks: &mut [u8]) -> Result<(), D::Error> {
+    fn read_blocks(&mut self, first: Lba, blocks: &mut [u8]) -> Result<(), BlockError> {
         self.0.read(first.to_u64(), blocks)
     }
 
-    fn write_blocks(&mut self, first: Lba, blocks: &[u8]) -> Result<(), D::Error> {
+    fn write_blocks(&mut self, first: Lba, blocks: &[u8]) -> Result<(), BlockError> {
         self.0.write(first.to_u64(), blocks)
     }
 
-    fn flush(&mut self) -> Result<(), D::Error> {
+    fn flush(&mut self) -> Result<(), BlockError> {
         self.0.flush().map(drop)
     }
 }

@@ -17,8 +17,8 @@ const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
 /// # Errors
 ///
 /// The disk's own error, or the first byte that came back wrong.
-pub fn run<D: Disk>(
-    disk: &mut D,
+pub fn run(
+    disk: &mut Disk<'_>,
     number: usize,
     partition: &Partition,
     buffer: &mut [u8],
@@ -49,12 +49,12 @@ pub fn run<D: Disk>(
 
 /// Goes through the first `bytes` of the partition by buffers: the disk, the block, the byte of
 /// the partition, the buffer.
-fn pieces<D: Disk>(
-    disk: &mut D,
+fn pieces(
+    disk: &mut Disk<'_>,
     partition: &Partition,
     bytes: u64,
     buffer: &mut [u8],
-    mut each: impl FnMut(&mut D, u64, u64, &mut [u8]) -> Result<(), Reason>,
+    mut each: impl FnMut(&mut Disk<'_>, u64, u64, &mut [u8]) -> Result<(), Reason>,
 ) -> Result<(), Reason> {
     let mut at = 0;
     while at < bytes {

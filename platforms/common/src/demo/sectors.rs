@@ -9,6 +9,7 @@
 use hadris_io::{Error, ErrorKind, ErrorType};
 use hadris_storage::sync::BlockDevice;
 use hadris_storage::{BlockIndex, BlockSize};
+use rootport::block::BlockError;
 
 use super::disk::Disk;
 use super::partitions::Partition;
@@ -17,9 +18,8 @@ use super::partitions::Partition;
 const SECTOR: usize = 512;
 
 /// Part of a disk, in sectors.
-#[derive(Debug)]
-pub struct Sectors<'d, D> {
-    disk: &'d mut D,
+pub struct Sectors<'d, 'b> {
+    disk: &'d mut Disk<'b>,
     first: u64,
     blocks: u64,
     window: &'d mut [u8],
@@ -28,11 +28,11 @@ pub struct Sectors<'d, D> {
     writable: bool,
 }
 
-impl<'d, D: Disk> Sectors<'d, D> {
+impl<'d, 'b> Sectors<'d, 'b> {
     /// The partition `partition` of `disk`. `window` has room for one block at least, better for
     /// many. With `writable` false every write is refused here.
     pub fn new(
-        disk: &'d mut D,
+        disk: &'d mut Disk<'b>,
         partition: &Partition,
         window: &'d mut [u8],
         writable: bool,
@@ -59,7 +59,7 @@ impl<'d, D: Disk> Sectors<'d, D> {
     }
 
     /// Fills the window from `block` on, unless it holds that block.
-    fn hold(&mut self, block: u64) -> Result<(), Error<D::Error>> {
+    fn hold(&mut self, block: u64) -> Result<(), Error<BlockError>> {
         let (start, count) = self.held;
         if (start..start + count).contains(&block) {
             return Ok(());
@@ -87,7 +87,7 @@ impl<'d, D: Disk> Sectors<'d, D> {
     }
 
     /// Whether `length` bytes at `at` lie in the partition.
-    fn check(&self, at: u64, length: usize) -> Result<(), Error<D::Error>> {
+    fn check(&self, at: u64, length: usize) -> Result<(), Error<BlockError>> {
         let size = self.blocks * self.block() as u64;
         let inside = at.checked_add(length as u64).is_some_and(|end| end <= size);
         if inside {
@@ -98,11 +98,11 @@ impl<'d, D: Disk> Sectors<'d, D> {
     }
 }
 
-impl<D: Disk> ErrorType for Sectors<'_, D> {
-    type Error = D::Error;
+impl ErrorType for Sectors<'_, '_> {
+    type Error = BlockError;
 }
 
-impl<D: Disk> BlockDevice for Sectors<'_, D> {
+impl BlockDevice for Sectors<'_, '_> {
     fn block_size(&self) -> BlockSize {
         const { BlockSize::new(SECTOR as u32).expect("not zero") }
     }
@@ -115,7 +115,11 @@ impl<D: Disk> BlockDevice for Sectors<'_, D> {
         self.writable
     }
 
-    fn read_blocks(&mut self, first: BlockIndex, bytes: &mut [u8]) -> Result<(), Error<D::Error>> {
+    fn read_blocks(
+        &mut self,
+        first: BlockIndex,
+        bytes: &mut [u8],
+    ) -> Result<(), Error<BlockError>> {
         let mut at = first.get().saturating_mul(SECTOR as u64);
         self.check(at, bytes.len())?;
         if bytes.len() >= self.window.len() && self.is_whole(at, bytes.len()) {
@@ -134,7 +138,7 @@ impl<D: Disk> BlockDevice for Sectors<'_, D> {
         Ok(())
     }
 
-    fn write_blocks(&mut self, first: BlockIndex, bytes: &[u8]) -> Result<(), Error<D::Error>> {
+    fn write_blocks(&mut self, first: BlockIndex, bytes: &[u8]) -> Result<(), Error<BlockError>> {
         if !self.writable {
             return Err(ErrorKind::ReadOnly.into());
         }
@@ -154,14 +158,14 @@ impl<D: Disk> BlockDevice for Sectors<'_, D> {
         Ok(())
     }
 
-    fn flush(&mut self) -> Result<(), Error<D::Error>> {
+    fn flush(&mut self) -> Result<(), Error<BlockError>> {
         self.disk.flush().map(drop).map_err(failed)
     }
 }
 
-impl<D: Disk> Sectors<'_, D> {
+impl Sectors<'_, '_> {
     /// Writes the part of `bytes` that lies in the block at byte `at`; says how much that was.
-    fn patch(&mut self, at: u64, bytes: &[u8]) -> Result<usize, Error<D::Error>> {
+    fn patch(&mut self, at: u64, bytes: &[u8]) -> Result<usize, Error<BlockError>> {
         let size = self.block();
         let block = at / size as u64;
         self.hold(block)?;
@@ -181,6 +185,6 @@ impl<D: Disk> Sectors<'_, D> {
 }
 
 /// The disk's error as the file system passes it on.
-fn failed<E>(error: E) -> Error<E> {
+fn failed(error: BlockError) -> Error<BlockError> {
     Error::device(error, "the disk failed")
 }

@@ -40,8 +40,8 @@ const ROWS: [(&str, Order, Direction); 4] = [
 /// # Errors
 ///
 /// The disk's own error. A partition or a buffer smaller than a request leaves its cells out.
-pub fn run<D: Disk>(
-    disk: &mut D,
+pub fn run(
+    disk: &mut Disk<'_>,
     number: usize,
     partition: &Partition,
     buffer: &mut [u8],
@@ -122,7 +122,7 @@ struct Run {
 
 impl Run {
     /// `None` where requests of this size are no whole blocks, or do not fit the partition.
-    fn new<D: Disk>(disk: &D, partition: &Partition, size: usize, order: Order) -> Option<Self> {
+    fn new(disk: &Disk<'_>, partition: &Partition, size: usize, order: Order) -> Option<Self> {
         let blocks = (size / disk.block_size()) as u64;
         let places = partition.blocks.checked_div(blocks)?;
         let operations = (BYTES / size).min(MOST_OPERATIONS) as u64;
@@ -135,9 +135,9 @@ impl Run {
         })
     }
 
-    fn measure<D: Disk>(
+    fn measure(
         &self,
-        disk: &mut D,
+        disk: &mut Disk<'_>,
         buffer: &mut [u8],
         direction: Direction,
         clock: fn() -> u64,

@@ -48,14 +48,52 @@ impl Descriptors {
         descriptors
     }
 
-    /// A Bulk-Only disk (08/06/50) with bulk IN endpoint 1 and bulk OUT endpoint 2.
+    /// A Bulk-Only disk (08/06/50) with bulk IN endpoint 1 and bulk OUT endpoint 2, and bursts of 16
+    /// packets at SuperSpeed.
     #[must_use]
     pub fn bulk_only_disk(link: Link, vendor: u16, product: u16) -> Self {
-        let interface = Interface::new(0)
+        Self::bulk_only_disk_at(link, (vendor, product), (0, 0x81, 0x02), 15)
+    }
+
+    /// A Bulk-Only disk with these ids, at this interface and these endpoints (bulk IN, bulk OUT),
+    /// with so many packets in a burst beyond the first at SuperSpeed.
+    #[must_use]
+    pub fn bulk_only_disk_at(
+        link: Link,
+        (vendor, product): (u16, u16),
+        (interface, bulk_in, bulk_out): (u8, u8, u8),
+        burst: u8,
+    ) -> Self {
+        let endpoint = |address| {
+            let endpoint = Endpoint::bulk(address, link);
+            if link.is_super() {
+                endpoint.burst_and_streams(burst, 0)
+            } else {
+                endpoint
+            }
+        };
+        let interface = Interface::new(interface)
             .class(0x08, 0x06, 0x50)
-            .endpoint(Endpoint::bulk(0x81, link))
-            .endpoint(Endpoint::bulk(0x02, link));
+            .endpoint(endpoint(bulk_in))
+            .endpoint(endpoint(bulk_out));
         Self::new(link, vendor, product).configuration(Configuration::new(1).interface(interface))
+    }
+
+    /// What a device that knows high speed adds to its descriptors below SuperSpeed: the qualifier
+    /// for the other of the two speeds (USB 2.0 §9.6.2).
+    #[must_use]
+    pub fn with_qualifier(mut self) -> Self {
+        self.qualifier = Some(vec![10, 6, 0x00, 0x02, 0, 0, 0, 64, 1, 0]);
+        self
+    }
+
+    /// What a SuperSpeed device shows at a lower speed: release 2.1 and the object store that tells
+    /// of its SuperSpeed (USB 3.2 §9.2.6.6, §9.6.2).
+    #[must_use]
+    pub fn with_hidden_super_speed(mut self) -> Self {
+        self.device[2..4].copy_from_slice(&0x0210_u16.to_le_bytes());
+        self.bos = Some(super_speed_object_store());
+        self
     }
 
     /// The release of the device.
@@ -186,6 +224,14 @@ mod tests {
             ]
         );
         assert_eq!(disk.find(3, 2), Some(&[6, 3, b'B', 0, b'c', 0][..]));
+    }
+
+    #[test]
+    fn interface_endpoints_and_burst_can_be_chosen() {
+        let disk = Descriptors::bulk_only_disk_at(Link::Super, (1, 2), (3, 0x85, 0x06), 0);
+        let configuration = &disk.configurations[0];
+        assert_eq!((configuration[9 + 2], configuration[18 + 2]), (3, 0x85));
+        assert_eq!((configuration[18 + 9], configuration[31 + 2]), (0, 0x06));
     }
 
     #[test]

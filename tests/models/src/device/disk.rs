@@ -145,6 +145,11 @@ impl Disk {
         self.lock().pulled_after = Some(transaction);
     }
 
+    /// Puts the plug back in after [`Self::pull_at`]: the next power-on finds the disk.
+    pub fn put_back(&self) {
+        self.lock().pulled_after = None;
+    }
+
     /// What the host did wrong; a test that provokes it must take it.
     #[must_use]
     pub fn faults(&self) -> Violations {

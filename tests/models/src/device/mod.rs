@@ -16,6 +16,14 @@
 //! - Every address but the device's own gets [`Reply::Silent`].
 //! - Timing belongs to the controller model: the device only says from when on it has an answer.
 //!
+//! | for | look at |
+//! |---|---|
+//! | a faulty disk in a few lines | [`Script`], and [`field`] for those that are there already |
+//! | what the host did to it | [`Disk`], the handle that stays with the test |
+//! | another class or transport | [`base::Function`] behind [`base::Device`] |
+//! | SCSI without a transport | [`scsi::Target`] |
+//! | a test of a device alone | [`packet_host::PacketHost`] |
+//!
 //! Nothing here uses a type or a constant of the driver library: the models are an independent
 //! reading of USB 2.0, USB 3.2, BOT 1.0, SPC-4 and SBC-3.
 

@@ -37,6 +37,9 @@ pub struct PacketHost<D> {
     pub address: u8,
     /// Packet size of endpoint 0 in bytes: 64 until the caller knows better, at SuperSpeed 512.
     pub control_size: usize,
+    /// Bulk IN and bulk OUT endpoint of Bulk-Only commands.
+    pub pipes: (u8, u8),
+    port: Link,
     link: Link,
     sequences: BTreeMap<u8, u8>,
 }
@@ -48,14 +51,24 @@ impl<D: UsbDevice> PacketHost<D> {
     /// If the device never shows itself.
     #[must_use]
     pub fn plug(device: D) -> Self {
-        let link = Link::Full;
+        Self::plug_into(device, Link::SuperPlus)
+    }
+
+    /// As [`Self::plug`], into a port that is no faster than `port`.
+    ///
+    /// # Panics
+    /// If the device never shows itself.
+    #[must_use]
+    pub fn plug_into(device: D, port: Link) -> Self {
         let mut host = Self {
             device,
             now: 0,
             patience: 5 * SECOND,
             address: 0,
             control_size: 64,
-            link,
+            pipes: (0x81, 0x02),
+            port,
+            link: port,
             sequences: BTreeMap::new(),
         };
         host.device.power_on(0);
@@ -75,7 +88,8 @@ impl<D: UsbDevice> PacketHost<D> {
                 .link_changes_at(self.now)
                 .expect("the device never comes");
         }
-        self.link = self.device.link(self.now).expect("just seen");
+        let shown = self.device.link(self.now).expect("just seen");
+        self.link = shown.min(self.port);
         self.now += 50 * MILLISECOND;
         self.device.bus_reset(self.now, self.link);
         self.now += 10 * MILLISECOND;

@@ -59,6 +59,8 @@ pub struct Script {
     link: Link,
     ids: (u16, u16, u16),
     strings: [String; 3],
+    pipes: (u8, u8, u8),
+    burst: u8,
     describe: Option<Describe>,
     units: Vec<LogicalUnit>,
     controls: ControlTable,
@@ -82,6 +84,8 @@ impl Script {
             link: Link::High,
             ids: (0x1209, 0x0001, 0x0100),
             strings: ["rootport", "Model disk", "RP0001"].map(String::from),
+            pipes: (0, 0x81, 0x02),
+            burst: 15,
             describe: None,
             units: Vec::new(),
             controls: ControlTable::default(),
@@ -117,6 +121,21 @@ impl Script {
     pub fn strings(mut self, manufacturer: &str, product: &str, serial: &str) -> Self {
         self.strings = [manufacturer, product, serial].map(String::from);
         self
+    }
+
+    /// Interface number, bulk IN and bulk OUT endpoint of the disk, else 0, 81h and 02h.
+    #[must_use]
+    pub fn pipes(self, interface: u8, bulk_in: u8, bulk_out: u8) -> Self {
+        Self {
+            pipes: (interface, bulk_in, bulk_out),
+            ..self
+        }
+    }
+
+    /// Packets in a burst beyond the first at SuperSpeed, else 15.
+    #[must_use]
+    pub fn burst(self, burst: u8) -> Self {
+        Self { burst, ..self }
     }
 
     /// Changes the descriptors of a Bulk-Only disk, given for the speed that the link settled on.
@@ -193,14 +212,24 @@ impl Script {
             self.units.push(LogicalUnit::stick(65536));
         }
         let violations = Violations::new();
-        let mut function = BulkOnly::new(Target::new(self.units, violations.clone()));
+        let (interface, bulk_in, bulk_out) = self.pipes;
+        let target = Target::new(self.units, violations.clone());
+        let mut function = BulkOnly::new(target).at(interface, bulk_in, bulk_out);
         (function.hooks, function.manners) = (self.hooks, self.manners);
-        let (ids, strings, change) = (self.ids, self.strings, self.describe);
-        let describe = move |link| {
+        let (fastest, ids, strings) = (self.link, self.ids, self.strings);
+        let (pipes, burst, change) = (self.pipes, self.burst, self.describe);
+        let describe = move |link: Link| {
             let [manufacturer, product, serial] = &strings;
-            let plain = Descriptors::bulk_only_disk(link, ids.0, ids.1)
+            let plain = Descriptors::bulk_only_disk_at(link, (ids.0, ids.1), pipes, burst)
                 .release(ids.2)
                 .strings(manufacturer, product, serial);
+            let plain = match (fastest, link.is_super()) {
+                (_, true) | (Link::Low | Link::Full, _) => plain,
+                (Link::High, _) => plain.with_qualifier(),
+                (Link::Super | Link::SuperPlus, _) => {
+                    plain.with_qualifier().with_hidden_super_speed()
+                }
+            };
             match &change {
                 Some(change) => change(link, plain),
                 None => plain,
@@ -211,5 +240,36 @@ impl Script {
         device.appearances.extend(self.appearances);
         device.appearances.sort_by_key(|(from, _)| *from);
         Disk::new(device)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::packet_host::{Data, PacketHost};
+    use super::*;
+
+    #[test]
+    fn pipes_move_in_the_descriptors_and_in_the_device() {
+        let disk = Script::new().pipes(1, 0x83, 0x04).build();
+        let mut host = PacketHost::plug(disk);
+        host.pipes = (0x83, 0x04);
+        host.enumerate().expect("enumerates");
+        let (bytes, status) = host
+            .command(&[0x28, 0, 0, 0, 0, 0, 0, 0, 1, 0], Data::In(512))
+            .expect("reads");
+        assert_eq!((bytes.len(), status.status), (512, 0));
+        host.control([0xa1, 0xfe, 0, 0, 1, 0, 1, 0], &[])
+            .expect("asks interface 1");
+    }
+
+    #[test]
+    fn a_super_speed_disk_in_a_slower_port_tells_what_it_could_do() {
+        let mut host = PacketHost::plug_into(Script::new().speed(Link::Super).build(), Link::High);
+        let device = host
+            .control([0x80, 6, 0, 1, 0, 0, 18, 0], &[])
+            .expect("device descriptor");
+        assert_eq!((device[2..4].to_vec(), device[7]), (vec![0x10, 0x02], 64));
+        assert!(host.control([0x80, 6, 0, 15, 0, 0, 22, 0], &[]).is_ok());
+        assert!(host.control([0x80, 6, 0, 6, 0, 0, 10, 0], &[]).is_ok());
     }
 }

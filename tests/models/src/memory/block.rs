@@ -153,23 +153,27 @@ impl Block {
 
     fn cpu_bytes(&self, local: Range<usize>) -> Vec<u8> {
         let mut bytes = vec![0; local.len()];
-        for (index, byte) in bytes.iter_mut().enumerate() {
-            // SAFETY: inside the block; the driver has lent it, or the model owns it.
-            *byte = unsafe { self.cpu.add(local.start + index).read_volatile() };
+        // SAFETY: inside the block, which the driver has lent or the model owns; the vector is new.
+        unsafe {
+            self.cpu
+                .add(local.start)
+                .as_ptr()
+                .copy_to_nonoverlapping(bytes.as_mut_ptr(), bytes.len());
         }
         bytes
     }
 
     /// Writes only what differs: memory that was lent for reading is never written.
     fn set_cpu_bytes(&self, start: usize, bytes: &[u8]) {
-        for (index, byte) in bytes.iter().enumerate() {
-            // SAFETY: inside the block, as above.
-            unsafe {
-                let at = self.cpu.add(start + index);
-                if at.read_volatile() != *byte {
-                    at.write_volatile(*byte);
-                }
-            }
+        if self.cpu_bytes(start..start + bytes.len()) == bytes {
+            return;
+        }
+        // SAFETY: as above; what a device wrote into was lent for writing.
+        unsafe {
+            self.cpu
+                .add(start)
+                .as_ptr()
+                .copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
         }
     }
 

@@ -17,6 +17,8 @@
 
 mod block;
 mod region;
+#[cfg(test)]
+mod tests;
 
 use std::collections::VecDeque;
 use std::ops::Range;

@@ -119,17 +119,22 @@ impl Region {
 
     pub(super) fn device_write(&mut self, offset: usize, bytes: &[u8]) {
         self.device[offset..offset + bytes.len()].copy_from_slice(bytes);
-        for (index, byte) in bytes.iter().enumerate() {
-            // SAFETY: inside the region, which the model owns; the driver uses volatile accesses
-            // through raw pointers only.
-            unsafe { self.cpu.add(offset + index).write_volatile(*byte) };
+        // SAFETY: inside the region, which the model owns; the driver uses volatile accesses through
+        // raw pointers only, and the slice is elsewhere.
+        unsafe {
+            self.cpu
+                .add(offset)
+                .as_ptr()
+                .copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
         }
     }
 }
 
 fn copy_from_cpu(cpu: NonNull<u8>, offset: usize, out: &mut [u8]) {
-    for (index, byte) in out.iter_mut().enumerate() {
-        // SAFETY: callers stay inside the region.
-        *byte = unsafe { cpu.add(offset + index).read_volatile() };
+    // SAFETY: callers stay inside the region, and the slice is elsewhere.
+    unsafe {
+        cpu.add(offset)
+            .as_ptr()
+            .copy_to_nonoverlapping(out.as_mut_ptr(), out.len());
     }
 }

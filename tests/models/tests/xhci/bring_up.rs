@@ -1,24 +1,16 @@
 //! A driver that does everything right meets no objection, whatever shape the controller has.
 
 use rootport_models::controller::xhci::{Firmware, Traits};
-use rootport_models::device::scsi::LogicalUnit;
-use rootport_models::device::{Link, Script};
+use rootport_models::device::Link;
 
-use crate::raw::{Raw, machine};
-
-fn stick(link: Link) -> rootport_models::device::Disk {
-    Script::new()
-        .speed(link)
-        .unit(LogicalUnit::stick(65536).content(b"block zero"))
-        .build()
-}
+use crate::raw::{Raw, disk, machine};
 
 /// Reads block 0 of a disk in `port`.
 fn reads_a_block(traits: Traits, port: usize, link: Link) {
     let machine = machine();
     let controller = machine.add_xhci(traits);
-    let disk = stick(link);
-    machine.plug(controller, port, disk.clone());
+    let stick = disk(link);
+    machine.plug(controller, port, stick.clone());
     let mut raw = Raw::probe(&machine, controller);
     raw.bring_up();
     let slot = raw.address(port);
@@ -27,7 +19,7 @@ fn reads_a_block(traits: Traits, port: usize, link: Link) {
     assert_eq!(raw.bytes(data, 2), [18, 1]);
     raw.configure_bulk(slot, 0);
     assert_eq!(&raw.read_blocks(slot, 0, 2)[..10], b"block zero");
-    assert_eq!(disk.opcodes(), [0x28]);
+    assert_eq!(stick.opcodes(), [0x28]);
 }
 
 #[test]
@@ -57,8 +49,7 @@ fn a_disk_is_read_on_a_controller_that_is_odd_in_every_way() {
     let traits = Traits::odd();
     assert_ne!(traits.firmware, Firmware::Absent);
     let controller = machine.add_xhci(traits);
-    let disk = stick(Link::High);
-    machine.plug(controller, 1, disk.clone());
+    machine.plug(controller, 1, disk(Link::High));
     let mut raw = Raw::probe(&machine, controller);
     let extended = (raw.read(0x10) >> 16) as usize * 4;
     raw.write(extended, raw.read(extended) | 1 << 24);
@@ -75,7 +66,7 @@ fn all_memory_above_4_gib_is_no_trouble_for_64_bit_addresses() {
     use rootport_models::machine::{Machine, Options};
     let machine = Machine::new(Options::above_4_gib());
     let controller = machine.add_xhci(Traits::default());
-    machine.plug(controller, 0, stick(Link::High));
+    machine.plug(controller, 0, disk(Link::High));
     let mut raw = Raw::probe(&machine, controller);
     raw.bring_up();
     let slot = raw.address(0);

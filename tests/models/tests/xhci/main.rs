@@ -2,4 +2,13 @@
 //! time. Each broken rule must be named by its section.
 
 mod bring_up;
+mod command_rules;
+mod context_rules;
+mod departure;
+mod event_rules;
+mod port_rules;
 mod raw;
+mod register_rules;
+mod ring_rules;
+mod transfer_rules;
+mod transfers;

@@ -1,8 +1,11 @@
 //! A tiny raw register driver. It does everything right, in pieces that a test can leave out or do
 //! wrong. It waits by virtual time and knows no error handling.
 
-use rootport_models::controller::xhci::Traits;
-use rootport_models::device::{MILLISECOND, Nanoseconds, SECOND};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use rootport_models::controller::xhci::{Faults, Traits};
+use rootport_models::device::scsi::LogicalUnit;
+use rootport_models::device::{Disk, Link, MILLISECOND, Nanoseconds, SECOND, Script};
 use rootport_models::machine::{Machine, Options};
 
 pub(crate) const NORMAL: u32 = 1;
@@ -487,25 +490,28 @@ impl Raw {
         self.event_of(32)
     }
 
-    /// A Bulk-Only command that reads, with its data in coherent memory.
-    pub(crate) fn read_blocks(&mut self, slot: u32, lba: u8, blocks: u8) -> Vec<u8> {
-        let length = u32::from(blocks) * 512;
-        let wrapper = self.machine.coherent(32);
+    /// A command wrapper for data from the device, in coherent memory.
+    pub(crate) fn wrapper(&self, length: u32, block: &[u8]) -> u64 {
         let mut bytes = [0; 32];
         bytes[..4].copy_from_slice(b"USBC");
         bytes[4] = 1;
         bytes[8..12].copy_from_slice(&length.to_le_bytes());
-        (bytes[12], bytes[14], bytes[15]) = (0x80, 10, 0x28);
-        (bytes[20], bytes[23]) = (lba, blocks);
-        let words: Vec<u32> = bytes
-            .chunks_exact(4)
-            .map(|chunk| u32::from_le_bytes(chunk.try_into().expect("four")))
-            .collect();
-        self.machine.store(wrapper, &words[..7]);
-        self.machine.store(wrapper + 28, &words[7..]);
+        (bytes[12], bytes[14]) = (0x80, block.len() as u8);
+        bytes[15..15 + block.len()].copy_from_slice(block);
+        let words = bytes.chunks_exact(4);
+        let words = words.map(|chunk| u32::from_le_bytes(chunk.try_into().expect("four")));
+        let at = self.machine.coherent(32);
+        self.machine.store(at, &words.collect::<Vec<u32>>());
         self.machine.release();
+        at
+    }
+
+    /// A Bulk-Only command that reads up to 128 blocks, with its data in coherent memory.
+    pub(crate) fn read_blocks(&mut self, slot: u32, lba: u8, blocks: u8) -> Vec<u8> {
+        let length = u32::from(blocks) * 512;
+        let wrapper = self.wrapper(length, &[0x28, 0, 0, 0, 0, lba, 0, 0, blocks, 0]);
         assert_eq!(self.bulk(slot, 4, wrapper, 31).code(), 1);
-        let data = self.machine.coherent(length.next_multiple_of(4) as usize);
+        let data = self.machine.coherent(0x2_0000).next_multiple_of(0x1_0000);
         assert_eq!(self.bulk(slot, 3, data, length).code(), 1);
         let status = self.machine.coherent(16);
         assert_eq!(self.bulk(slot, 3, status, 13).code(), 1);
@@ -514,12 +520,49 @@ impl Raw {
     }
 
     pub(crate) fn bytes(&self, bus: u64, length: usize) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        for at in (0..length as u64).step_by(4) {
-            let [word] = self.machine.load(bus + at);
-            bytes.extend(word.to_le_bytes());
-        }
-        bytes.truncate(length);
-        bytes
+        self.machine.load_bytes(bus, length)
     }
+}
+
+/// A machine with a high-speed disk in port 0 and a SuperSpeed one in port 2, the controller running.
+pub(crate) fn with_disks(traits: Traits, faults: Faults) -> Raw {
+    let machine = machine();
+    let controller = machine.add_faulty_xhci(traits, faults);
+    machine.plug(controller, 0, disk(Link::High));
+    machine.plug(controller, 2, disk(Link::Super));
+    let mut raw = Raw::probe(&machine, controller);
+    raw.bring_up();
+    raw
+}
+
+/// The same with the disk of a port addressed and configured: its slot.
+pub(crate) fn configured(port: usize) -> (Raw, u32) {
+    let mut raw = with_disks(Traits::default(), Faults::none());
+    let slot = raw.address(port);
+    raw.configure_bulk(slot, 0);
+    (raw, slot)
+}
+
+/// A good disk.
+pub(crate) fn disk(link: Link) -> Disk {
+    Script::new()
+        .speed(link)
+        .unit(LogicalUnit::stick(65536).content(b"block zero"))
+        .build()
+}
+
+/// Runs what breaks a rule: the model must name the section.
+#[track_caller]
+pub(crate) fn breaks<T>(section: &str, act: impl FnOnce() -> T) {
+    let Err(panic) = catch_unwind(AssertUnwindSafe(act)) else {
+        panic!("nothing objected, {section} was expected");
+    };
+    let literal = panic.downcast_ref::<&str>().copied().unwrap_or_default();
+    let message = panic
+        .downcast_ref::<String>()
+        .map_or(literal, String::as_str);
+    assert!(
+        message.starts_with(section),
+        "expected {section}, got: {message}"
+    );
 }

@@ -148,9 +148,10 @@ impl Ehci {
             if held.head.is_idle() && !self.advance(around, at)? {
                 break;
             }
-            let head = &self.held.get(at)?.head;
+            let held = self.held.get(at)?;
+            let head = &held.head;
             around.now = self.turn.free_at.max(around.now);
-            if !head.token().is_active() || !timing::fits(around.now, head.cost()) {
+            if !head.token().is_active() || held.stuck || !timing::fits(around.now, head.cost()) {
                 break;
             }
             self.execute(around, at, List::Periodic)?;

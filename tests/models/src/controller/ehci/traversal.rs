@@ -184,7 +184,8 @@ impl Ehci {
         }
         let held = self.held.get(at)?;
         let head = &held.head;
-        if !head.token().is_active() || (head.nak_reload() != 0 && head.nak_count() == 0) {
+        let waits = head.nak_reload() != 0 && head.nak_count() == 0;
+        if !head.token().is_active() || held.stuck || waits {
             return Some(Visit::Passed);
         }
         if !timing::fits(around.now, head.cost()) {

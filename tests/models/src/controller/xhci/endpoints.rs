@@ -1,5 +1,6 @@
 //! Endpoints: their state, doorbells, and how a TD's end is reported (xHCI 1.2 §4.7, §4.8, §4.10).
 
+use super::checks::check_memory_released;
 use super::contexts::{EndpointContext, endpoint_type};
 use super::descriptors::{ControlStage, Td};
 use super::rings::Ring;
@@ -8,6 +9,7 @@ use super::trb::{RingKind, Trb, kind};
 use super::{Due, Xhci, timing};
 use crate::broken::require;
 use crate::controller::Surroundings;
+use crate::device::Nanoseconds;
 
 /// Endpoint states (table 6-8).
 pub(super) mod state {
@@ -86,6 +88,16 @@ impl Endpoint {
         (self.index / 2) | direction
     }
 
+    /// The least time between two transactions: interrupt endpoints have one (§6.2.3.6).
+    pub(super) fn period(&self) -> Nanoseconds {
+        match self.context.kind() {
+            endpoint_type::INTERRUPT_IN | endpoint_type::INTERRUPT_OUT => {
+                timing::MICROFRAME << self.context.interval()
+            }
+            _ => 0,
+        }
+    }
+
     pub(super) fn max_packet(&self) -> usize {
         self.context.max_packet() as usize
     }
@@ -135,7 +147,7 @@ impl Xhci {
             "xHCI 1.2 §4.7",
             "doorbell {slot} was rung while the controller is halted"
         );
-        self.check_memory_released(around, "a doorbell");
+        check_memory_released(around, "a doorbell");
         if slot == 0 {
             self.ring_command_doorbell(around, value);
             return;

@@ -117,10 +117,13 @@ impl Xhci {
 
     fn take_ownership(&mut self, around: &mut Surroundings<'_>, take: bool) {
         require!(
-            take || self.legacy.owner & SYSTEM_OWNS == 0,
+            take || self.legacy.owner & SYSTEM_OWNS == 0 || self.operational.is_halted(),
             "xHCI 1.2 §7.1.1",
-            "the system's semaphore was cleared without need"
+            "the controller was given back while it runs"
         );
+        if !take {
+            self.legacy.owner &= !SYSTEM_OWNS;
+        }
         if take && self.legacy.owner & SYSTEM_OWNS == 0 {
             self.legacy.owner |= SYSTEM_OWNS;
             if let Firmware::Releases(after) = self.legacy.firmware {

@@ -1,7 +1,9 @@
 //! [`Faults`]: what goes wrong on purpose in a controller or on its bus.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::Due;
+use crate::clock::Agenda;
 use crate::device::Nanoseconds;
 
 /// How a controller dies.
@@ -52,10 +54,15 @@ pub struct Faults {
     pub lost_interrupts: u64,
     /// The controller dies at this moment.
     pub death: Option<(Nanoseconds, Death)>,
+    /// Events that nothing caused, with their words (the cycle bit is added), at these moments: early
+    /// or late ones, null pointers, slots that have gone.
+    pub stray_events: Vec<(Nanoseconds, [u32; 4])>,
+    /// This port draws too much from this moment on: it loses its power.
+    pub over_current: BTreeMap<usize, Nanoseconds>,
     /// The device in this port is gone from its n-th transaction on.
     pub unplug_at: BTreeMap<usize, u64>,
     /// Transactions of the device in this port, by their count, get no answer.
-    pub lost_transactions: BTreeMap<(usize, u64), ()>,
+    pub lost_transactions: BTreeSet<(usize, u64)>,
 }
 
 impl Faults {
@@ -63,5 +70,18 @@ impl Faults {
     #[must_use]
     pub fn none() -> Self {
         Self::default()
+    }
+
+    /// Puts what happens at a certain moment on the agenda.
+    pub(super) fn plan(&self, agenda: &mut Agenda<Due>) {
+        if let Some((at, death)) = self.death {
+            agenda.add(at, Due::Dies(death));
+        }
+        for (at, words) in &self.stray_events {
+            agenda.add(*at, Due::StrayEvent(*words));
+        }
+        for (port, at) in &self.over_current {
+            agenda.add(*at, Due::OverCurrent(*port));
+        }
     }
 }

@@ -8,32 +8,38 @@
 //! | file | what it models | sections |
 //! |---|---|---|
 //! | `registers` | the register map: width, order, which bits are reserved | 5 |
-//! | `operational` | USBCMD to CONFIG: run, halt, reset, not ready | 5.4, 4.2 |
+//! | `operational`, `scratchpads` | USBCMD to CONFIG: run, halt, reset, not ready | 5.4, 4.2, 4.20 |
 //! | `extended` | extended capabilities, the firmware's hold | 7, 4.22.1 |
-//! | `ports` | PORTSC and the state of each root port | 5.4.8, 4.19 |
-//! | `events` | interrupters, event rings, interrupts | 4.9.4, 4.17, 5.5.2 |
+//! | `ports`, `port_writes` | the state of each root port, and PORTSC | 4.19, 5.4.8 |
+//! | `events`, `event_tables` | interrupters, event rings, interrupts | 4.9.4, 4.17, 5.5.2 |
 //! | `trb`, `rings` | TRBs with their reserved fields; how rings are consumed | 4.9, 4.11, 6.4 |
-//! | `contexts` | input and output contexts, field by field | 6.2 |
+//! | `contexts`, `context_memory` | input and output contexts, field by field | 6.2, 4.5 |
 //! | `slots`, `commands`, `endpoint_commands` | the command ring and each command | 4.6 |
-//! | `endpoints`, `descriptors`, `transfers` | transfer rings, TDs, packets | 4.8, 4.10, 4.11 |
+//! | `endpoints`, `descriptors`, `transfers`, `packets` | doorbells, TDs, packets | 4.7 to 4.11 |
 //! | `timing` | how long a packet takes on each bus | USB 2.0 §5, USB 3.2 §8 |
 //! | `faults` | what goes wrong on purpose | |
 //!
 //! Not modelled: isochronous endpoints, streams, Event Data TRBs, suspend and resume, save and
 //! restore, virtualization, debug. A driver that uses them fails the run with a message that says so.
 
+mod checks;
 mod commands;
+mod context_memory;
 mod contexts;
 mod descriptors;
 mod endpoint_commands;
 mod endpoints;
+mod event_tables;
 mod events;
 mod extended;
 mod faults;
 mod operational;
+mod packets;
+mod port_writes;
 mod ports;
 mod registers;
 mod rings;
+mod scratchpads;
 mod slots;
 mod timing;
 mod traits;
@@ -78,6 +84,12 @@ enum Due {
     Command(u64),
     /// An endpoint has its next packet; slot, endpoint, and which life of it.
     Packet(u8, u8, u64),
+    /// The controller dies.
+    Dies(Death),
+    /// An event that nothing caused.
+    StrayEvent([u32; 4]),
+    /// A port draws too much.
+    OverCurrent(usize),
     /// Interrupt moderation is over for this interrupter.
     Moderated(usize),
 }
@@ -119,6 +131,8 @@ impl Xhci {
     /// A controller as it is after power-on, with no device.
     #[must_use]
     pub fn new(traits: Traits, faults: Faults) -> Self {
+        let mut agenda = Agenda::default();
+        faults.plan(&mut agenda);
         Self {
             operational: Operational::at_power_on(&traits),
             legacy: Legacy::new(traits.firmware),
@@ -132,7 +146,7 @@ impl Xhci {
                 .collect(),
             commands: Commands::default(),
             slots: (0..=traits.slots).map(|_| Slot::default()).collect(),
-            agenda: Agenda::default(),
+            agenda,
             pending_half: None,
             scratchpads: Vec::new(),
             td_counts: BTreeMap::new(),
@@ -167,6 +181,9 @@ impl Xhci {
             Due::LinkChanges(port) => self.watch_link(around, port),
             Due::Command(life) => self.continue_command(around, life),
             Due::Packet(slot, endpoint, life) => self.next_packet(around, slot, endpoint, life),
+            Due::Dies(death) => self.die(around, death),
+            Due::StrayEvent(words) => self.post_event(around, 0, words, true),
+            Due::OverCurrent(port) => self.over_current(around, port),
             Due::Moderated(index) => self.moderation_ends(around, index),
         }
     }
@@ -191,7 +208,6 @@ impl Controller for Xhci {
     }
 
     fn run(&mut self, around: &mut Surroundings<'_>) {
-        self.die_on_time(around);
         while let Some(due) = self.agenda.take_due(around.now) {
             self.do_due(around, due);
         }

@@ -149,7 +149,7 @@ impl Stage {
             } => {
                 let over = *sent > 0 && (*sent % wire.maximum != 0 || *sent >= *asked);
                 if over || *sent > bytes.len() {
-                    wire.broke("USB 2.0 §8.5.3.1", "an IN token after the data stage ended");
+                    wire.broke("USB 2.0 §8.5.3", "an IN token after the data stage ended");
                     return Step::of(Reply::Stall);
                 }
                 wire.check_sequence(expected, *sequence);
@@ -201,7 +201,7 @@ impl Stage {
                 if received.len() > asked || (received.len() < asked && data.len() < wire.maximum) {
                     let text =
                         format!("{} bytes came in the data stage of {setup}", received.len());
-                    wire.broke("USB 2.0 §8.5.3.1", text);
+                    wire.broke("USB 2.0 §8.5.3", text);
                     *self = Self::Refused { ready_at: 0 };
                     return Step::of(Reply::Stall);
                 }
@@ -217,7 +217,7 @@ impl Stage {
             Packet::Ping => Step::of(Reply::Ack),
             Packet::In { .. } | Packet::Status => {
                 wire.broke(
-                    "USB 2.0 §8.5.3.1",
+                    "USB 2.0 §8.5.3",
                     "the status stage came before all data were sent",
                 );
                 *self = Self::Refused { ready_at: 0 };

@@ -44,6 +44,8 @@ pub enum Answer {
 pub enum Taken {
     /// It is the function's now.
     Yes,
+    /// It is the function's now, and there is no room for another: NYET at high speed.
+    Last,
     /// No room: NAK, NRDY.
     Busy,
     /// The endpoint halts and the packet is lost.

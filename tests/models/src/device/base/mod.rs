@@ -5,6 +5,7 @@
 //! every packet of the host (USB 2.0 chapters 8 and 9, USB 3.2 chapters 8 and 9). It does not know
 //! any class.
 
+mod bulk;
 mod control;
 mod endpoints;
 mod function;
@@ -21,10 +22,12 @@ pub use timing::{Early, Recovery};
 #[cfg(test)]
 mod tests;
 
+use core::ops::Range;
+
 use super::descriptor::Descriptors;
 use super::setup::Setup;
 use super::{Link, Nanoseconds, Packet, Reply, UsbDevice, Violation, Violations};
-use control::{ControlWire, Stage, sequence_section};
+use control::{ControlWire, Stage};
 use timing::Since;
 
 /// What a host did to a device besides bulk data, for assertions.
@@ -55,7 +58,8 @@ pub struct Device<F> {
     pub trace: BusTrace,
     /// The links that the device shows, each from a time after power-on. The first one is at 0.
     pub appearances: Vec<(Nanoseconds, Option<Link>)>,
-    /// The plug is pulled when this many more transactions have come.
+    /// The plug is pulled at this transaction from now on, counted from 1; 0: it is out, and no power
+    /// comes any more.
     pub pulled_after: Option<u64>,
     /// What the host did wrong.
     pub violations: Violations,
@@ -128,20 +132,30 @@ impl<F: Function> Device<F> {
         work(&mut self.function, &mut wire)
     }
 
-    /// Whether the device can be heard at all at this moment.
-    fn hears(&mut self, now: Nanoseconds, address: u8) -> Option<Link> {
+    /// Whether the device can be heard at all at this moment, and at which speed.
+    fn hears(&self, now: Nanoseconds, address: u8) -> Option<Link> {
         let link = self.state.link.filter(|_| self.link(now).is_some())?;
-        let returned = self
-            .function
-            .absence()
-            .is_some_and(|away| self.state.since.reset < away.end);
-        let away = returned
-            && self
-                .function
-                .absence()
-                .is_some_and(|away| away.start <= now);
-        let heard = !away && !self.function.is_dead() && address == self.state.address;
+        // After an absence only a reset brings the device back.
+        let since_reset = self.state.since.reset;
+        let left = |away: Range<Nanoseconds>| away.start <= now && since_reset < away.end;
+        let heard = !self.function.absence().is_some_and(left)
+            && !self.function.is_dead()
+            && address == self.state.address;
         heard.then_some(link)
+    }
+
+    /// Counts a transaction; `true`: the plug is pulled at this one.
+    fn is_pulled(&mut self, now: Nanoseconds) -> bool {
+        self.trace.transactions += 1;
+        let Some(left) = &mut self.pulled_after else {
+            return false;
+        };
+        *left -= 1;
+        let pulled = *left == 0;
+        if pulled {
+            self.power_off(now);
+        }
+        pulled
     }
 
     fn endpoint_zero(&mut self, now: Nanoseconds, link: Link, packet: Packet<'_>) -> Reply {
@@ -157,137 +171,6 @@ impl<F: Function> Device<F> {
             return step.reply;
         };
         self.setup(now, link, Setup::parse(bytes))
-    }
-
-    fn bulk(&mut self, now: Nanoseconds, link: Link, address: u8, packet: Packet<'_>) -> Reply {
-        self.with_wire(now, |function, wire| function.advance(wire));
-        let Some(endpoint) = self.state.endpoints.find(address).cloned() else {
-            let text = format!("a packet for endpoint {address:#04x}, which does not exist now");
-            self.violations.record(now, "USB 2.0 §9.2.3", text);
-            return Reply::Silent;
-        };
-        if endpoint.halted {
-            return Reply::Stall;
-        }
-        match packet {
-            Packet::Out {
-                data,
-                sequence,
-                stream,
-            } => self.bulk_out(now, link, &endpoint, (data, sequence, stream)),
-            Packet::In {
-                sequence,
-                maximum,
-                stream,
-            } => self.bulk_in(now, link, &endpoint, (sequence, maximum, stream)),
-            Packet::Ping => {
-                let taken = self.with_wire(now, |function, wire| function.has_room(wire, address));
-                self.reply_to_out(taken, address)
-            }
-            Packet::Setup(_) | Packet::Status => {
-                self.violations
-                    .record(now, "USB 2.0 §8.5.3", "SETUP or STATUS at a data endpoint");
-                Reply::Silent
-            }
-        }
-    }
-
-    fn bulk_out(
-        &mut self,
-        now: Nanoseconds,
-        link: Link,
-        endpoint: &EndpointState,
-        (data, sequence, stream): (&[u8], u8, u16),
-    ) -> Reply {
-        let address = endpoint.address;
-        if data.len() > endpoint.maximum {
-            let text = format!(
-                "{} bytes in a packet of endpoint {address:#04x}",
-                data.len()
-            );
-            self.violations.record(now, "USB 2.0 §8.4.4", text);
-            return Reply::Silent;
-        }
-        if sequence != endpoint.sequence {
-            self.wrong_sequence(now, link, endpoint, sequence);
-            // USB 2.0 §8.6.3: taken for a repeat, acknowledged and dropped. SuperSpeed drops it.
-            return if link.is_super() {
-                Reply::Silent
-            } else {
-                Reply::Ack
-            };
-        }
-        let taken = self.with_wire(now, |function, wire| {
-            function.take(wire, address, stream, data)
-        });
-        if taken == Taken::Yes
-            && let Some(endpoint) = self.state.endpoints.find_mut(address)
-        {
-            endpoint.advance(link);
-        }
-        self.reply_to_out(taken, address)
-    }
-
-    fn reply_to_out(&mut self, taken: Taken, address: u8) -> Reply {
-        match taken {
-            Taken::Yes => Reply::Ack,
-            Taken::Busy => Reply::Nak,
-            Taken::Silent => Reply::Silent,
-            Taken::Halt => {
-                self.state.endpoints.halt(address);
-                Reply::Stall
-            }
-        }
-    }
-
-    fn bulk_in(
-        &mut self,
-        now: Nanoseconds,
-        link: Link,
-        endpoint: &EndpointState,
-        (expected, maximum, stream): (u8, usize, u16),
-    ) -> Reply {
-        let address = endpoint.address;
-        if maximum != endpoint.maximum {
-            let text = format!(
-                "the host thinks that packets of endpoint {address:#04x} have {maximum} bytes \
-                 and not {}",
-                endpoint.maximum
-            );
-            self.violations.record(now, "USB 2.0 §5.8.3", text);
-        }
-        let given = self.with_wire(now, |function, wire| {
-            function.give(wire, address, stream, endpoint.maximum)
-        });
-        match given {
-            Given::Packet { bytes, last } => {
-                if expected != endpoint.sequence {
-                    self.wrong_sequence(now, link, endpoint, expected);
-                }
-                if let Some(endpoint) = self.state.endpoints.find_mut(address) {
-                    endpoint.advance(link);
-                }
-                Reply::Data {
-                    bytes,
-                    sequence: endpoint.sequence,
-                    end_of_burst: last,
-                }
-            }
-            Given::Busy => Reply::Nak,
-            Given::Silent => Reply::Silent,
-            Given::Halt => {
-                self.state.endpoints.halt(address);
-                Reply::Stall
-            }
-        }
-    }
-
-    fn wrong_sequence(&self, now: Nanoseconds, link: Link, endpoint: &EndpointState, host: u8) {
-        let text = format!(
-            "sequence {host} on endpoint {:#04x} where the device is at {}",
-            endpoint.address, endpoint.sequence
-        );
-        self.violations.record(now, sequence_section(link), text);
     }
 }
 
@@ -371,12 +254,8 @@ impl<F: Function> UsbDevice for Device<F> {
         let Some(link) = self.hears(now, address) else {
             return Reply::Silent;
         };
-        self.trace.transactions += 1;
-        if let Some(left) = &mut self.pulled_after {
-            *left -= 1;
-            if *left == 0 {
-                return Reply::Silent;
-            }
+        if self.is_pulled(now) {
+            return Reply::Silent;
         }
         match self
             .recovery

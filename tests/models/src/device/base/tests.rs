@@ -275,7 +275,7 @@ fn the_status_stage_may_not_overtake_data_from_the_host() {
         stream: 0,
     };
     assert_eq!(host.transact(0x80, status), Err(Fault::Stall));
-    host.device.violations.expect_only("USB 2.0 §8.5.3.1");
+    host.device.violations.expect_only("USB 2.0 §8.5.3");
 }
 
 #[test]
@@ -316,7 +316,10 @@ fn a_pulled_device_falls_silent_and_shows_no_connection() {
     host.device.pulled_after = Some(2);
     host.bulk_out(0x02, &[1]).expect("the first still arrives");
     assert_eq!(host.bulk_out(0x02, &[2]), Err(Fault::Silent));
+    host.device.power_on(host.now);
     assert_eq!(host.device.link(host.now), None);
+    host.device.pulled_after = None;
+    assert_eq!(host.device.link(host.now), Some(Link::High));
 }
 
 #[test]

@@ -318,8 +318,13 @@ impl BulkOnly {
         }
         if busy.moved >= take {
             self.end_data(wire);
+            return Taken::Yes;
         }
-        Taken::Yes
+        if busy.has_room(wire.now) {
+            Taken::Yes
+        } else {
+            Taken::Last
+        }
     }
 
     /// A packet from the host that is no data of the running command: the next wrapper came too

@@ -1,6 +1,6 @@
-//! A Bulk-Only disk: the device side of BOT 1.0 over a SCSI [`Target`].
+//! A Bulk-Only disk: the device side of BOT 1.0 over a SCSI [`Target`](super::scsi::Target).
 //!
-//! [`BulkOnly`] is a [`Function`] of the base device. It is strict where the specification is (valid
+//! [`BulkOnly`] is a [`Function`](super::base::Function) of the base device. It is strict where the specification is (valid
 //! and meaningful wrappers, halts until reset recovery, the thirteen cases) and becomes odd only by
 //! [`Hook`]s and [`Manners`]. It does not know what commands mean.
 

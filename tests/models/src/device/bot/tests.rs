@@ -2,9 +2,11 @@
 
 use super::super::base::Request;
 use super::super::packet_host::{Data as Phase, Fault, PacketHost, Status};
-use super::super::scsi::{LogicalUnit, Sense, Timing, pattern};
-use super::super::{Disk, Link, MILLISECOND, SECOND, Script, UsbDevice};
+use super::super::scsi::{CacheLoss, LogicalUnit, Sense, Timing, pattern};
+use super::super::{Disk, Link, MILLISECOND, Packet, Reply, SECOND, Script, UsbDevice};
 use super::*;
+
+mod hooks;
 
 const TEST: [u8; 6] = [0; 6];
 const INQUIRY: [u8; 6] = [0x12, 0, 0, 0, 36, 0];
@@ -168,6 +170,8 @@ fn an_invalid_wrapper_halts_both_pipes_until_reset_recovery() {
     for _ in 0..2 {
         assert_eq!(host.bulk_in(0x81, 512), Err(Fault::Stall));
         host.clear_halt(0x81).expect("accepted, without effect");
+        let status = host.control([0x82, 0, 0, 0, 0x81, 0, 2, 0], &[]);
+        assert_eq!(status, Ok(vec![1, 0]));
         assert_eq!(host.bulk_out(0x02, &[0; 31]), Err(Fault::Stall));
         host.clear_halt(0x02).expect("accepted, without effect");
     }
@@ -242,6 +246,45 @@ fn a_bad_block_gives_the_good_ones_then_a_halt() {
 }
 
 #[test]
+fn a_write_that_fails_at_a_block_takes_all_data_and_fails() {
+    let mut host = plugged(Script::new().unit(LogicalUnit::stick(64).bad_blocks(5..6)));
+    let bytes = [9; 1024];
+    let (_, status) = host
+        .command(&write(4, 2), Phase::Out(&bytes))
+        .expect("a status");
+    assert_eq!(status, failed(0));
+    assert_eq!(host.sense(), Ok((3, 0x0c, 0)));
+    assert_eq!(
+        host.device.commands()[0].failure,
+        Some(Sense::WRITE_ERROR.at(5))
+    );
+}
+
+#[test]
+fn pulling_the_plug_loses_the_cache_at_once() {
+    let unit = LogicalUnit::stick(64).write_cache(CacheLoss::PowerCycle);
+    let mut host = plugged(Script::new().unit(unit));
+    host.command(&write(0, 1), Phase::Out(&[7; 512]))
+        .expect("into the cache");
+    assert_eq!(host.device.block(0), [7; 512]);
+    host.device.pull_at(1);
+    assert_eq!(host.simple(&TEST), Err(Fault::Silent));
+    assert_eq!(host.device.block(0), pattern(0, 512));
+}
+
+#[test]
+fn a_pulled_disk_works_again_when_put_back() {
+    let mut host = plugged(Script::new());
+    host.device.pull_at(1);
+    assert_eq!(host.simple(&TEST), Err(Fault::Silent));
+    host.device.put_back();
+    host.device.power_on(host.now);
+    host.reset();
+    host.enumerate().expect("comes back");
+    assert_eq!(host.simple(&TEST), Ok(0));
+}
+
+#[test]
 fn commands_take_the_time_of_the_medium() {
     let timing = Timing {
         access: 3 * MILLISECOND,
@@ -262,210 +305,50 @@ fn commands_take_the_time_of_the_medium() {
 }
 
 #[test]
+fn a_full_buffer_is_told_by_nyet_and_asked_about_by_ping() {
+    let timing = Timing {
+        bytes_per_second: Some(1_000_000),
+        ..Timing::default()
+    };
+    let mut host = plugged(Script::new().unit(LogicalUnit::stick(512).timing(timing)));
+    let bytes = vec![0; 255 * 512];
+    host.command_wrapper(0, &write(0, 255), Phase::Out(&bytes))
+        .expect("wrapper");
+    host.now += MILLISECOND;
+    let mut toggle = 1;
+    let mut packets = 0;
+    loop {
+        let packet = Packet::Out {
+            data: &bytes[..512],
+            sequence: toggle,
+            stream: 0,
+        };
+        packets += 1;
+        toggle ^= 1;
+        match host.transact(0x02, packet).expect("taken") {
+            Reply::Ack => {}
+            Reply::Nyet => break,
+            reply => panic!("got {reply:?}"),
+        }
+    }
+    // 64 KiB fit besides what the medium has taken meanwhile.
+    assert!((129..140).contains(&packets), "{packets} packets");
+    assert_eq!(
+        host.device
+            .clone()
+            .transact(host.now, 5, 0x02, Packet::Ping),
+        Reply::Nak
+    );
+    assert_eq!(host.transact(0x02, Packet::Ping), Ok(Reply::Ack));
+}
+
+#[test]
 fn a_bus_reset_ends_the_command() {
     let mut host = plugged(Script::new());
     host.command_wrapper(0, &read(0, 4), Phase::In(2048))
         .expect("wrapper");
     host.reset();
     host.enumerate().expect("comes back");
-    assert_eq!(host.simple(&TEST), Ok(0));
-}
-
-// The hooks, one by one.
-
-fn with_hook(when: When, action: Action) -> PacketHost<Disk> {
-    plugged(Script::new().on(when, action))
-}
-
-fn read_with(action: Action) -> Result<(Vec<u8>, Status), Fault> {
-    with_hook(opcode(0x28), action).command(&read(0, 2), Phase::In(1024))
-}
-
-#[test]
-fn a_hook_fails_a_command_with_its_sense() {
-    let mut host = with_hook(opcode(0x00).once(), Action::Fail(Sense::UNDER_POWERED));
-    assert_eq!(host.simple(&TEST), Ok(1));
-    assert_eq!(host.sense(), Ok((4, 0x44, 0x81)));
-    assert_eq!(host.simple(&TEST), Ok(0));
-}
-
-#[test]
-fn a_hook_replaces_data() {
-    let mut host = with_hook(opcode(0x12), Action::Data(vec![9; 16]));
-    assert_eq!(
-        host.command(&INQUIRY, Phase::In(36)),
-        Ok((vec![9; 16], good(20)))
-    );
-    assert_eq!(host.device.count_requests(Request::CLEAR_HALT), 0);
-}
-
-#[test]
-fn a_hook_delays_data_or_status() {
-    for action in [Action::Delay(2 * SECOND), Action::DelayStatus(2 * SECOND)] {
-        let mut host = with_hook(any(), action);
-        let before = host.now;
-        assert_eq!(host.simple(&TEST), Ok(0));
-        assert!(host.now - before >= 2 * SECOND);
-    }
-}
-
-#[test]
-fn hooks_shorten_data_with_and_without_an_end() {
-    let half = pattern(0, 512);
-    assert_eq!(
-        read_with(Action::ShortData(100)),
-        Ok((half[..100].to_vec(), good(924)))
-    );
-    let mut host = with_hook(opcode(0x28), Action::EarlyStatus(512));
-    host.command_wrapper(0, &read(0, 2), Phase::In(1024))
-        .expect("wrapper");
-    let bytes = host.bulk_in(0x81, 1024).expect("data and status in one");
-    assert_eq!(bytes.len(), 512 + 13);
-    assert_eq!(bytes[512..516], *b"USBS");
-}
-
-#[test]
-fn a_hook_lengthens_data_beyond_what_was_announced() {
-    let mut host = with_hook(opcode(0x12), Action::LongData(10));
-    assert_eq!(host.command(&INQUIRY, Phase::In(36)), Err(Fault::Babble));
-}
-
-#[test]
-fn a_hook_makes_data_wrong_both_ways() {
-    let (bytes, status) = read_with(Action::WrongData).expect("looks good");
-    assert_eq!((bytes[7], status), (!pattern(0, 512)[7], good(0)));
-    let mut host = with_hook(opcode(0x2a), Action::WrongData);
-    host.command(&write(0, 1), Phase::Out(&[0xf0; 512]))
-        .expect("looks good");
-    assert_eq!(host.device.block(0), [0x0f; 512]);
-}
-
-#[test]
-fn a_hook_sends_the_status_in_place_of_data() {
-    let mut host = with_hook(opcode(0x28), Action::StatusAsData(Sense::UNKNOWN_COMMAND));
-    host.command_wrapper(0, &read(0, 2), Phase::In(1024))
-        .expect("wrapper");
-    let bytes = host.bulk_in(0x81, 1024).expect("13 bytes");
-    assert_eq!(bytes, status_wrapper(0x1234, 1024, 1));
-    assert_eq!(host.sense(), Ok((5, 0x20, 0)));
-}
-
-#[test]
-fn a_hook_silences_transactions_of_the_data_phase() {
-    let mut host = with_hook(opcode(0x28), Action::SilentData(3));
-    host.command_wrapper(0, &read(0, 2), Phase::In(1024))
-        .expect("wrapper");
-    host.now += MILLISECOND;
-    for _ in 0..3 {
-        assert_eq!(host.bulk_in(0x81, 1024), Err(Fault::Silent));
-    }
-    assert_eq!(host.bulk_in(0x81, 1024).map(|bytes| bytes.len()), Ok(1024));
-    assert_eq!(host.status(), Ok(good(0)));
-}
-
-#[test]
-fn a_hook_halts_the_data_pipe() {
-    let mut host = with_hook(opcode(0x28), Action::HaltData);
-    host.command_wrapper(0, &read(0, 2), Phase::In(1024))
-        .expect("wrapper");
-    assert_eq!(host.bulk_in(0x81, 1024), Err(Fault::Stall));
-    let mut host = with_hook(opcode(0x2a), Action::HaltData);
-    host.command_wrapper(0, &write(0, 1), Phase::Out(&[0; 512]))
-        .expect("wrapper");
-    assert_eq!(host.bulk_out(0x02, &[0; 512]), Err(Fault::Stall));
-}
-
-#[test]
-fn a_hook_puts_an_empty_packet_before_the_status() {
-    let mut host = with_hook(any(), Action::EmptyPacketBeforeStatus);
-    host.command_wrapper(0, &TEST, Phase::Nothing)
-        .expect("wrapper");
-    assert_eq!(host.bulk_in(0x81, 512), Ok(vec![]));
-    assert_eq!(host.status(), Ok(good(0)));
-}
-
-#[test]
-fn a_hook_halts_the_status_for_some_reads() {
-    let mut host = with_hook(any(), Action::HaltStatus(2));
-    host.command_wrapper(0, &TEST, Phase::Nothing)
-        .expect("wrapper");
-    for _ in 0..2 {
-        assert_eq!(host.status(), Err(Fault::Stall));
-        host.clear_halt(0x81).expect("clear");
-    }
-    assert_eq!(host.status(), Ok(good(0)));
-}
-
-#[test]
-fn hooks_bend_each_field_of_the_status() {
-    let status = |action| {
-        let mut host = with_hook(any(), action);
-        host.command(&TEST, Phase::Nothing).expect("some status").1
-    };
-    assert_eq!(status(Action::Status(2)).status, 2);
-    assert_eq!(status(Action::Tag(1)).tag, 1);
-    assert_eq!(status(Action::Residue(99)).residue, 99);
-    assert!(!status(Action::Signature(*b"SBSU")).well_formed);
-    assert!(!status(Action::StatusLength(16)).well_formed);
-    assert!(!status(Action::StatusLength(12)).well_formed);
-}
-
-#[test]
-fn a_hang_ends_at_the_rung_that_was_named_and_not_before() {
-    for (until, ended_by) in [
-        (Until::ClassReset, 0),
-        (Until::BusReset, 1),
-        (Until::PowerCycle, 2),
-    ] {
-        let mut host = with_hook(opcode(0x00).once(), Action::Hang(until));
-        host.patience = SECOND;
-        assert_eq!(host.simple(&TEST), Err(Fault::Timeout));
-        for rung in 0..3 {
-            match rung {
-                0 => host.reset_recovery().expect("endpoint 0 lives"),
-                1 => host.reset(),
-                _ => {
-                    host.device.power_off(host.now);
-                    host.device.power_on(host.now);
-                    host.reset();
-                }
-            }
-            if rung > 0 {
-                host.enumerate().expect("endpoint 0 lives");
-            }
-            let expected = if rung >= ended_by {
-                Ok(0)
-            } else {
-                Err(Fault::Timeout)
-            };
-            assert_eq!(host.simple(&TEST), expected, "{until:?} after rung {rung}");
-        }
-    }
-}
-
-#[test]
-fn a_crash_silences_endpoint_0_too() {
-    let mut host = with_hook(opcode(0x00).once(), Action::Crash(Until::BusReset));
-    assert_eq!(host.simple(&TEST), Err(Fault::Silent));
-    assert_eq!(host.reset_recovery(), Err(Fault::Silent));
-    host.reset();
-    host.enumerate().expect("alive again");
-    assert_eq!(host.simple(&TEST), Ok(0));
-}
-
-#[test]
-fn a_device_that_leaves_comes_back_and_needs_a_reset() {
-    let mut host = with_hook(opcode(0x00).once(), Action::Leave(300 * MILLISECOND));
-    assert_eq!(host.simple(&TEST), Err(Fault::Silent));
-    assert_eq!(host.device.link(host.now), None);
-    host.now = host
-        .device
-        .link_changes_at(host.now)
-        .expect("it comes back");
-    assert_eq!(host.device.link(host.now), Some(Link::High));
-    assert_eq!(host.simple(&TEST), Err(Fault::Silent));
-    host.reset();
-    host.enumerate().expect("alive again");
     assert_eq!(host.simple(&TEST), Ok(0));
 }
 

@@ -107,6 +107,7 @@ pub fn cannot_write_after_a_class_reset() -> Disk {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::UsbDevice;
     use super::super::super::packet_host::{Data, Fault};
     use super::super::super::scsi::pattern;
     use super::super::testing::{READ, TEST, WRITE, plugged};
@@ -207,5 +208,13 @@ mod tests {
             Ok(1)
         );
         assert_eq!(host.sense(), Ok((4, 0x44, 0)));
+        host.device.power_off(host.now);
+        host.device.power_on(host.now);
+        host.reset();
+        host.enumerate().expect("comes back");
+        assert_eq!(
+            host.command(&WRITE, block).map(|(_, status)| status.status),
+            Ok(0)
+        );
     }
 }

@@ -37,15 +37,15 @@ impl<D: UsbDevice> PacketHost<D> {
         self.command_wrapper(0, cdb, data)?;
         let received = match data {
             Data::Nothing => Ok(Vec::new()),
-            Data::In(length) => self.bulk_in(0x81, length as usize),
-            Data::Out(bytes) => self.bulk_out(0x02, bytes).map(|()| Vec::new()),
+            Data::In(length) => self.bulk_in(self.pipes.0, length as usize),
+            Data::Out(bytes) => self.bulk_out(self.pipes.1, bytes).map(|()| Vec::new()),
         };
         let received = match received {
             Err(Fault::Stall) => {
                 self.clear_halt(if matches!(data, Data::In(_)) {
-                    0x81
+                    self.pipes.0
                 } else {
-                    0x02
+                    self.pipes.1
                 })?;
                 Vec::new()
             }
@@ -53,7 +53,7 @@ impl<D: UsbDevice> PacketHost<D> {
         };
         let status = match self.status() {
             Err(Fault::Stall) => {
-                self.clear_halt(0x81)?;
+                self.clear_halt(self.pipes.0)?;
                 self.status()?
             }
             other => other?,
@@ -93,7 +93,7 @@ impl<D: UsbDevice> PacketHost<D> {
         wrapper.extend([flags, lun, u8::try_from(cdb.len()).unwrap_or(0)]);
         wrapper.extend(cdb);
         wrapper.resize(31, 0);
-        self.bulk_out(0x02, &wrapper)
+        self.bulk_out(self.pipes.1, &wrapper)
     }
 
     /// Just the status wrapper, read into 512 bytes.
@@ -101,7 +101,7 @@ impl<D: UsbDevice> PacketHost<D> {
     /// # Errors
     /// As [`Self::bulk_in`].
     pub fn status(&mut self) -> Result<Status, Fault> {
-        let bytes = self.bulk_in(0x81, 512)?;
+        let bytes = self.bulk_in(self.pipes.0, 512)?;
         let word = |at: usize| {
             let four = bytes.get(at..at + 4).and_then(|four| four.try_into().ok());
             four.map_or(0, u32::from_le_bytes)
@@ -120,7 +120,7 @@ impl<D: UsbDevice> PacketHost<D> {
     /// As [`Self::control`].
     pub fn reset_recovery(&mut self) -> Result<(), Fault> {
         self.control([0x21, 0xff, 0, 0, 0, 0, 0, 0], &[])?;
-        self.clear_halt(0x81)?;
-        self.clear_halt(0x02)
+        self.clear_halt(self.pipes.0)?;
+        self.clear_halt(self.pipes.1)
     }
 }

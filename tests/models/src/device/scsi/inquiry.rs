@@ -1,4 +1,4 @@
-//! INQUIRY, its VPD pages, and REPORT LUNS (SPC-4 §6.4, §6.33, §7.8; SBC-3 §6.6).
+//! INQUIRY, its VPD pages, and REPORT LUNS (SPC-4 §6.6, §6.33, §7.8; SBC-3 §6.6).
 
 use super::super::Nanoseconds;
 use super::cdb;
@@ -75,7 +75,7 @@ fn designators(unit: &LogicalUnit) -> Vec<u8> {
     bytes
 }
 
-/// Block limits: 60 bytes (SBC-3 §6.6.4).
+/// Block limits: 60 bytes (SBC-3 §6.6.3).
 fn limits(unit: &LogicalUnit) -> Vec<u8> {
     let mut body = vec![0; 60];
     body[4..8].copy_from_slice(&unit.maximum_blocks.to_be_bytes());

@@ -78,7 +78,7 @@ fn out_of_bounds(
             "{} blocks where page B0 allows {}",
             extent.blocks, unit.maximum_blocks
         );
-        violations.record(now, "SBC-3 §6.6.4", text);
+        violations.record(now, "SBC-3 §6.6.3", text);
         return Some(Sense::BAD_FIELD);
     }
     None

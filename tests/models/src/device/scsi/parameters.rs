@@ -1,4 +1,4 @@
-//! READ CAPACITY and MODE SENSE (SBC-3 §5.12, §5.13, §6.5; SPC-4 §6.11, §6.12).
+//! READ CAPACITY and MODE SENSE (SBC-3 §5.15, §5.16, §6.5; SPC-4 §6.13, §6.14).
 
 use super::super::Nanoseconds;
 use super::sense::Sense;

@@ -188,7 +188,7 @@ impl Target {
     fn run(&mut self, now: Nanoseconds, lun: u8, cdb: &[u8]) -> Execution {
         let Some(&opcode) = cdb.first() else {
             self.violations
-                .record(now, "SPC-4 §4.3", "a command without an operation code");
+                .record(now, "SPC-4 §4.2", "a command without an operation code");
             return Execution::fail(None, now, Sense::UNKNOWN_COMMAND);
         };
         let luns = self.units.len();
@@ -252,12 +252,12 @@ fn refuse(
             cdb.len(),
             mask.len()
         );
-        violations.record(now, "SPC-4 §4.3", text);
+        violations.record(now, "SPC-4 §4.2", text);
         return Some(Sense::BAD_FIELD);
     }
     if let Some(byte) = first_reserved(cdb, mask) {
         let text = format!("byte {byte} of command {opcode:#04x} is {:#04x}", cdb[byte]);
-        violations.record(now, "SPC-4 §4.2.5", text);
+        violations.record(now, "SPC-4 §4.2", text);
         return Some(Sense::BAD_FIELD);
     }
     None
@@ -285,7 +285,7 @@ fn request_sense(unit: &mut LogicalUnit, now: Nanoseconds, cdb: &[u8]) -> Execut
     Execution::parameters(Some(unit), now, cdb, bytes)
 }
 
-/// Commands to a unit that does not exist (SPC-4 §6.4, §6.33, SAM-5 §4.7).
+/// Commands to a unit that does not exist (SPC-4 §6.6, §6.33, §6.39).
 fn without_unit(now: Nanoseconds, opcode: u8, cdb: &[u8], luns: usize) -> Execution {
     match opcode {
         0x12 => Execution::parameters(None, now, cdb, inquiry::nobody()),

@@ -128,7 +128,7 @@ fn a_reserved_bit_is_refused_and_recorded() {
     let mut cdb = read(0, 1);
     cdb[9] = 1;
     assert_eq!(failure(&target.execute(0, 0, &cdb)), Some(Sense::BAD_FIELD));
-    target.violations.expect_only("SPC-4 §4.2.5");
+    target.violations.expect_only("SPC-4 §4.2");
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn a_command_of_the_wrong_length_is_refused_and_recorded() {
         failure(&target.execute(0, 0, &[0; 12])),
         Some(Sense::BAD_FIELD)
     );
-    target.violations.expect_only("SPC-4 §4.3");
+    target.violations.expect_only("SPC-4 §4.2");
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn a_command_over_the_told_limit_is_refused_and_recorded() {
         failure(&target.execute(0, 0, &read(0, 241))),
         Some(Sense::BAD_FIELD)
     );
-    target.violations.expect_only("SBC-3 §6.6.4");
+    target.violations.expect_only("SBC-3 §6.6.3");
 }
 
 #[test]
@@ -352,4 +352,63 @@ fn every_command_is_listed_with_its_failure() {
     assert_eq!((last.at, last.opcode(), last.failure), (7, 0x28, None));
     assert_eq!(last.extent(), Some(Extent { lba: 16, blocks: 2 }));
     assert_eq!(target.commands[0].failure, Some(Sense::RESET));
+}
+
+#[test]
+fn a_forced_write_is_durable_and_a_plain_one_is_not() {
+    let mut target = quiet(LogicalUnit::disk(2048, 512).write_cache(CacheLoss::PowerCycle));
+    let mut cdb = [0x2a, 0, 0, 0, 0, 5, 0, 0, 1, 0];
+    assert_eq!(target.write(0, 0, &cdb, &[1; 512]).failure, None);
+    assert_eq!(target.units[0].image.unflushed(), 1);
+    (cdb[1], cdb[5]) = (0x08, 6);
+    assert_eq!(target.write(0, 0, &cdb, &[2; 512]).failure, None);
+    assert_eq!(target.units[0].image.durable(6)[0], 2);
+    assert_eq!(target.units[0].image.unflushed(), 1);
+}
+
+#[test]
+fn saved_mode_pages_do_not_exist() {
+    let mut target = quiet(LogicalUnit::disk(2048, 512));
+    let saved = target.execute(0, 0, &[0x1a, 0, 0xc8, 0, 192, 0]);
+    assert_eq!(failure(&saved), Some(Sense::new(5, 0x39, 0)));
+}
+
+#[test]
+fn of_two_capacities_that_were_told_the_larger_one_counts() {
+    let wrapped = Scripted::Data(vec![0, 0, 0, 7, 0, 0, 2, 0]);
+    let mut target = quiet(LogicalUnit::disk(2048, 512).script(0x25, wrapped));
+    for cdb in [
+        &[0x9e, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0][..],
+        &CAPACITY,
+    ] {
+        assert_eq!(failure(&target.execute(0, 0, cdb)), None);
+    }
+    assert_eq!(failure(&target.execute(0, 0, &read(2047, 1))), None);
+}
+
+#[test]
+fn a_stick_that_is_told_to_eject_loses_its_medium() {
+    let mut target = quiet(LogicalUnit::stick(64));
+    assert_eq!(failure(&target.execute(0, 0, &[0x1b, 0, 0, 0, 2, 0])), None);
+    assert_eq!(
+        failure(&target.execute(0, 0, &TEST)),
+        Some(Sense::NO_MEDIUM)
+    );
+}
+
+#[test]
+fn a_stopped_disk_has_flushed_and_needs_start() {
+    let mut target = quiet(LogicalUnit::disk(64, 512).write_cache(CacheLoss::PowerCycle));
+    assert_eq!(
+        target
+            .write(0, 0, &[0x2a, 0, 0, 0, 0, 5, 0, 0, 1, 0], &[1; 512])
+            .failure,
+        None
+    );
+    assert_eq!(failure(&target.execute(0, 0, &[0x1b, 0, 0, 0, 0, 0])), None);
+    assert_eq!(target.units[0].image.durable(5)[0], 1);
+    assert_eq!(
+        failure(&target.execute(0, 0, &TEST)),
+        Some(Sense::NEEDS_START)
+    );
 }

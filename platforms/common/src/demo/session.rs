@@ -1,0 +1,344 @@
+//! The demo on a host: wait for disks, show the tree, do what the mode says, stop the host.
+//!
+//! Who calls it: a board's `main`, with a host that has its controllers added but not started.
+
+use core::fmt;
+
+use heapless::Vec;
+use rootport::block::Geometry;
+use rootport::block::queue::DiskId;
+use rootport::stack::{DiskInfo, DiskState};
+use rootport::time::Duration;
+use rootport::usb::speed::Speed;
+use rootport::usb::{ControllerState, DeviceInfo, Driver, PortState};
+use rootport::{Host, Platform};
+
+use super::buffers::Buffers;
+use super::disk::{Access, Disk};
+use super::options::{Mode, Options};
+use super::{examine, read_through, sum_raw};
+use crate::power::Reason;
+use crate::println;
+
+/// How long disks may take to come (`docs/demo-protocol.md`, `rootport.disks`).
+const ARRIVAL: Duration = Duration::from_secs(10);
+/// Policy: between two looks for new disks where none is left to read.
+const IDLE: Duration = Duration::from_millis(100);
+/// Policy: a controller halts within milliseconds; a device on its way out may need a port reset.
+const STOP: Duration = Duration::from_secs(5);
+/// Policy: disks that are told apart in one run; later ones are not used.
+const MOST_DISKS: usize = 32;
+
+/// What a session works with, beside the host.
+#[derive(Debug)]
+pub struct Tools<'b> {
+    /// Memory for transfers.
+    pub buffers: Buffers<'b>,
+    /// Microseconds since some moment.
+    pub clock: fn() -> u64,
+    /// Whether somebody pressed a key, to end [`Mode::Endure`] early.
+    pub key: fn() -> bool,
+}
+
+/// Starts the host, does what the mode says, stops the host.
+///
+/// # Errors
+///
+/// The first thing that failed. The host is stopped in any case.
+pub fn run<P: Platform, C: Driver>(
+    host: &mut Host<'_, P, C>,
+    options: &Options,
+    tools: &mut Tools<'_>,
+) -> Result<(), Reason> {
+    host.start();
+    let mut session = Session {
+        host,
+        options,
+        tools,
+        known: Vec::new(),
+    };
+    let result = session.go();
+    let usage = host.pool_usage();
+    println!(
+        "coherent pool: {} of {} bytes at most",
+        usage.high_water, usage.capacity
+    );
+    let stopped = host.stop(STOP);
+    result?;
+    if stopped {
+        Ok(())
+    } else {
+        Err("a controller did not stop".into())
+    }
+}
+
+/// A disk that was announced. Its number is its place in the list.
+#[derive(Clone, Copy)]
+struct Known {
+    id: DiskId,
+    passes: u64,
+    gone: bool,
+}
+
+struct Session<'a, 'b, 's, P: Platform, C> {
+    host: &'a mut Host<'s, P, C>,
+    options: &'a Options,
+    tools: &'a mut Tools<'b>,
+    known: Vec<Known, MOST_DISKS>,
+}
+
+impl<P: Platform, C: Driver> Session<'_, '_, '_, P, C> {
+    fn go(&mut self) -> Result<(), Reason> {
+        let wanted = self.options.disks;
+        let came = self
+            .host
+            .poll_until(ARRIVAL, |host| ready(host).count() >= wanted);
+        self.show_troubles();
+        self.show_tree();
+        self.announce();
+        if !came {
+            let found = self.known.len();
+            return Err(Reason::new(format_args!(
+                "{found} of {wanted} disks came in time"
+            )));
+        }
+        match self.options.mode {
+            Mode::Endure => self.endure(),
+            _ => (0..self.known.len()).try_for_each(|number| self.use_disk(number)),
+        }
+    }
+
+    /// Does with one disk what the mode says.
+    fn use_disk(&mut self, number: usize) -> Result<(), Reason> {
+        let options = self.options;
+        let access = if options.mode.writes() {
+            Access::ReadWrite
+        } else {
+            Access::ReadOnly
+        };
+        let told = |error| Reason::new(format_args!("disk {number}: {error}"));
+        let mut device = self.host.disk(self.known[number].id);
+        let mut disk = Disk::new(&mut device, access).map_err(told)?;
+        match options.mode {
+            Mode::Raw => sum_raw(&mut disk, number, options.bytes, &mut self.tools.buffers),
+            _ => examine(
+                &mut disk,
+                number,
+                options,
+                &mut self.tools.buffers,
+                self.tools.clock,
+            ),
+        }
+    }
+
+    /// Reads every disk again and again, whatever comes and goes.
+    fn endure(&mut self) -> Result<(), Reason> {
+        let end = self.host.platform().now() + Duration::from_secs(self.options.seconds);
+        while self.host.platform().now() < end && !(self.tools.key)() {
+            self.announce();
+            let mut read = false;
+            for number in 0..self.known.len() {
+                read |= self.read_once(number);
+            }
+            if !read {
+                self.host.poll_until(IDLE, |_| false);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads one disk through, unless it has gone; a disk that fails has gone for good.
+    fn read_once(&mut self, number: usize) -> bool {
+        let known = &mut self.known[number];
+        if known.gone {
+            return false;
+        }
+        let mut device = self.host.disk(known.id);
+        let bytes = self.options.bytes;
+        let result = Disk::new(&mut device, Access::ReadOnly)
+            .and_then(|mut disk| read_through(&mut disk, bytes, &mut self.tools.buffers));
+        match result {
+            Ok((bytes, sum)) => {
+                known.passes += 1;
+                let pass = known.passes;
+                println!("@io disk={number} pass={pass} bytes={bytes} crc32={sum:08x}");
+            }
+            Err(error) => {
+                known.gone = true;
+                println!("@gone disk={number} reason={error}");
+            }
+        }
+        true
+    }
+
+    /// Announces disks that are ready and were not announced yet.
+    fn announce(&mut self) {
+        for (info, geometry) in ready(self.host) {
+            let number = self.known.len();
+            let new = self.known.iter().all(|known| known.id != info.id);
+            let known = Known {
+                id: info.id,
+                passes: 0,
+                gone: false,
+            };
+            if new && self.known.push(known).is_ok() {
+                self.show_disk(number, &info, &geometry);
+            }
+        }
+    }
+
+    fn show_disk(&self, number: usize, info: &DiskInfo, geometry: &Geometry) {
+        let Geometry {
+            blocks,
+            block_bytes,
+            ..
+        } = *geometry;
+        let mebibytes = geometry.bytes() >> 20;
+        println!("disk {number}: {blocks} blocks of {block_bytes} bytes, {mebibytes} MiB");
+        let name = Name(info);
+        println!(
+            "@disk number={number} port={} driver={} block={block_bytes} blocks={blocks} \
+             writable={} name={name}",
+            self.place(&info.device),
+            driver(&info.device),
+            if geometry.writable { "yes" } else { "no" },
+        );
+    }
+
+    fn show_tree(&self) {
+        println!("devices:");
+        for device in self.host.bus().devices() {
+            let (vendor, product) = device
+                .descriptor
+                .map_or((0, 0), |found| (found.vendor, found.product));
+            println!(
+                "@tree port={} speed={} id={vendor:04x}:{product:04x} driver={}",
+                self.place(&device),
+                speed(device.speed()),
+                driver(&device),
+            );
+        }
+    }
+
+    /// Says what does not work: controllers, ports, disks.
+    fn show_troubles(&self) {
+        let bus = self.host.bus();
+        for (id, state, _) in bus.controllers() {
+            if let ControllerState::Failed(fault) | ControllerState::Recovering(fault) = state {
+                println!("controller {}: {fault:?}", id.0);
+            }
+        }
+        for entry in bus.ports() {
+            if let PortState::Failed(error) = entry.state() {
+                println!(
+                    "port {}:{}: {error:?}",
+                    entry.controller().0,
+                    entry.port().0 + 1
+                );
+            }
+        }
+        for disk in self.host.disks() {
+            match disk.state {
+                DiskState::Failed(error) => {
+                    println!("disk at port {}: {error:?}", self.place(&disk.device));
+                }
+                DiskState::Empty => println!("disk at port {}: empty", self.place(&disk.device)),
+                DiskState::Ready(_) | DiskState::NotReady => {}
+            }
+        }
+    }
+
+    fn place(&self, device: &DeviceInfo) -> Place {
+        let several = self.host.bus().controllers().nth(1).is_some();
+        Place {
+            controller: several.then_some(device.controller.0),
+            port: device.attachment.root_port.0,
+            route: device.attachment.route,
+        }
+    }
+}
+
+/// The disks that can be used.
+fn ready<P: Platform, C: Driver>(
+    host: &Host<'_, P, C>,
+) -> impl Iterator<Item = (DiskInfo, Geometry)> {
+    host.disks().filter_map(|info| match info.state {
+        DiskState::Ready(geometry) => Some((info, geometry)),
+        _ => None,
+    })
+}
+
+/// Where a device is: controller if there are several, root port, hub ports, counted from 1.
+struct Place {
+    controller: Option<u8>,
+    port: u8,
+    route: u32,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(controller) = self.controller {
+            write!(formatter, "{controller}:")?;
+        }
+        write!(formatter, "{}", u16::from(self.port) + 1)?;
+        let mut route = self.route;
+        while route != 0 {
+            write!(formatter, ".{}", route & 0xf)?;
+            route >>= 4;
+        }
+        Ok(())
+    }
+}
+
+/// Vendor and product, as the disk says.
+struct Name<'i>(&'i DiskInfo);
+
+impl fmt::Display for Name<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0.inquiry {
+            Some(inquiry) => write!(formatter, "{} {}", inquiry.vendor, inquiry.product),
+            None => formatter.write_str("unknown"),
+        }
+    }
+}
+
+fn driver(device: &DeviceInfo) -> &'static str {
+    if device.driver.is_empty() {
+        "none"
+    } else {
+        device.driver
+    }
+}
+
+fn speed(speed: Speed) -> &'static str {
+    match speed {
+        Speed::Low => "low",
+        Speed::Full => "full",
+        Speed::High => "high",
+        Speed::Super => "super",
+        Speed::SuperPlus => "super-plus",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::format;
+
+    use super::Place;
+
+    #[test]
+    fn a_place_counts_ports_from_one_and_follows_the_route() {
+        let place = Place {
+            controller: None,
+            port: 0,
+            route: 0x32,
+        };
+        assert_eq!(format!("{place}"), "1.2.3");
+        let place = Place {
+            controller: Some(1),
+            port: 4,
+            route: 0,
+        };
+        assert_eq!(format!("{place}"), "1:5");
+    }
+}

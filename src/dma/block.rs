@@ -1,0 +1,72 @@
+//! [`Block`]: one small structure in a piece of the pool, checked once.
+
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+
+use crate::arch;
+
+/// `N` bytes of an [`Allocation`](super::Allocation), for structures that are written field by field
+/// on the way of a transfer.
+///
+/// That the structure lies in the piece is checked when the block is made; that a field lies in the
+/// structure, when the driver is compiled. Accesses are single volatile loads and stores of
+/// little-endian values, as with the piece itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Block<'p, const N: usize> {
+    start: NonNull<u8>,
+    piece: PhantomData<&'p ()>,
+}
+
+impl<const N: usize> Block<'_, N> {
+    /// # Safety
+    ///
+    /// `N` bytes at `start`, which is a multiple of 4, lie in a piece of the pool that lives as long
+    /// as the block.
+    #[inline(always)]
+    pub(super) unsafe fn new(start: NonNull<u8>) -> Self {
+        Self {
+            start,
+            piece: PhantomData,
+        }
+    }
+
+    /// Reads the 32-bit field at byte `OFFSET`.
+    #[inline(always)]
+    #[must_use]
+    pub fn read32<const OFFSET: usize>(&self) -> u32 {
+        const { assert!(OFFSET.is_multiple_of(4) && OFFSET + 4 <= N) }
+        // SAFETY: aligned and inside the block, as just asserted; nothing borrows the piece.
+        u32::from_le(unsafe { self.start.add(OFFSET).cast::<u32>().read_volatile() })
+    }
+
+    /// Writes the 32-bit field at byte `OFFSET`.
+    #[inline(always)]
+    pub fn write32<const OFFSET: usize>(&self, value: u32) {
+        const { assert!(OFFSET.is_multiple_of(4) && OFFSET + 4 <= N) }
+        // SAFETY: as for the read.
+        unsafe { self.store(OFFSET, value) }
+    }
+
+    /// Writes element `index` of the array of `COUNT` 32-bit fields at byte `OFFSET`. An index
+    /// outside of the array is not written.
+    #[inline(always)]
+    pub fn write_element<const OFFSET: usize, const COUNT: usize>(&self, index: usize, value: u32) {
+        const { assert!(OFFSET.is_multiple_of(4) && OFFSET + 4 * COUNT <= N) }
+        if index < COUNT {
+            // SAFETY: aligned, and inside the block, because the whole array is.
+            unsafe { self.store(OFFSET + 4 * index, value) }
+        }
+    }
+
+    /// # Safety
+    ///
+    /// `offset` is a multiple of 4, and four bytes from there lie in the block.
+    #[inline(always)]
+    unsafe fn store(&self, offset: usize, value: u32) {
+        // SAFETY: the caller's promise.
+        let at = unsafe { self.start.add(offset) };
+        // SAFETY: inside the block and aligned; nothing borrows the piece.
+        unsafe { at.cast::<u32>().write_volatile(value.to_le()) };
+        arch::stored(at, size_of_val(&value));
+    }
+}

@@ -1,0 +1,259 @@
+//! What the core asks of endpoints: open, submit, take back, restart.
+//!
+//! Called by the core through [`Endpoints`]. `submit` writes memory only; the controller finds the
+//! work by itself. `quiesce` is the one way to take transfers back, for running and halted queues
+//! alike: a copy of the queue head that the controller may hold is out of reach in both.
+
+use super::Ehci;
+use super::endpoint::{EndpointRecord, Reason, Stage};
+use super::periodic;
+use super::queue::{self, Queue};
+use super::queue_head::{Identity, Masks};
+use super::quirks::Quirks;
+use super::schedule::Doorbell;
+use crate::dma::{self, Class, Owner, Pool, Rules};
+use crate::host::{
+    DeviceHandle, EndpointConfig, EndpointHandle, EndpointKind, Endpoints, Event, HostError,
+    Sequence, Transfer,
+};
+use crate::mmio::Bus;
+use crate::time::{Duration, Instant};
+
+/// The longest packet of an endpoint without high bandwidth (`USB 2.0 §5.7.3`).
+const LONGEST_PACKET: u16 = 1024;
+
+/// After so long without a completion QEMU looks at the schedule less often than once a frame.
+/// Policy: two of its frames.
+const IDLE_TIME: Duration = Duration::from_millis(2);
+
+/// Structures lie below 4 GiB: CTRLDSSEGMENT is zero.
+pub(super) const STRUCTURE_MASK: u64 = u32::MAX as u64;
+
+impl<B: Bus> Ehci<'_, B> {
+    /// The endpoint at `index`.
+    #[inline]
+    pub(super) fn endpoint(&self, index: u8) -> Option<&EndpointRecord> {
+        self.endpoints.get(usize::from(index))
+    }
+
+    /// The endpoint behind a handle.
+    #[inline]
+    pub(super) fn endpoint_mut(
+        &mut self,
+        handle: EndpointHandle,
+    ) -> Result<&mut EndpointRecord, HostError> {
+        self.must_run()?;
+        self.endpoints
+            .get_mut(usize::from(handle.index))
+            .filter(|endpoint| {
+                endpoint.generation == handle.generation && endpoint.stage != Stage::Free
+            })
+            .ok_or(HostError::Stale)
+    }
+
+    /// Reserves a place, records and memory for an endpoint of an open device.
+    pub(super) fn reserve(
+        &mut self,
+        pool: &mut Pool<'_>,
+        device: u8,
+        config: &EndpointConfig,
+    ) -> Result<EndpointHandle, HostError> {
+        let size = check(config)?;
+        let identity = self.identity(device, config)?;
+        let (index, _) = (0_u8..=u8::MAX)
+            .zip(self.endpoints.iter())
+            .find(|(_, endpoint)| endpoint.stage == Stage::Free)
+            .ok_or(HostError::StorageFull)?;
+        let limit = config.transfers.max(1);
+        if !self.records.promise(limit) {
+            return Err(HostError::StorageFull);
+        }
+        let queue = self.allocate_queue(pool, device, size).inspect_err(|_| {
+            self.records.release(limit);
+        })?;
+        let slot = (config.kind == EndpointKind::Interrupt)
+            .then(|| periodic::choose(identity.speed, config.interval, self.endpoints));
+        let endpoint = self
+            .endpoints
+            .get_mut(usize::from(index))
+            .ok_or(HostError::StorageFull)?;
+        endpoint.open(device, identity, queue, limit);
+        if let Some(slot) = slot {
+            endpoint.poll_in(slot);
+        }
+        Ok(endpoint.handle(index))
+    }
+
+    fn identity(&self, device: u8, config: &EndpointConfig) -> Result<Identity, HostError> {
+        let device = self
+            .devices
+            .get(usize::from(device))
+            .ok_or(HostError::Stale)?;
+        Ok(Identity {
+            address: device.address(),
+            number: config.number,
+            kind: config.kind,
+            speed: device.speed(),
+            max_packet: config.max_packet,
+            split: device.split(),
+            masks: Masks::default(),
+        })
+    }
+
+    fn allocate_queue(
+        &self,
+        pool: &mut Pool<'_>,
+        device: u8,
+        size: u16,
+    ) -> Result<Queue, HostError> {
+        let owner = Owner::Device(self.index, device);
+        let rules = Rules::aligned(super::queue_head::LENGTH);
+        let memory = pool.allocate(owner, Class::Queue, queue::length(size), rules)?;
+        if !memory.bus().reachable(memory.length(), STRUCTURE_MASK) {
+            pool.free(memory);
+            return Err(HostError::Unsupported);
+        }
+        Ok(Queue::new(memory, size, self.capability.wide))
+    }
+
+    /// Looks at the endpoints with transfers in flight, from where the last look ended.
+    #[inline]
+    pub(super) fn scan(&mut self) -> Option<Event> {
+        while let Some(index) = self.active.first_from(self.cursor) {
+            let endpoint = self.endpoints.get_mut(usize::from(index))?;
+            if !endpoint.is_waiting() {
+                let event = endpoint.take_ended(&mut self.records, index);
+                if endpoint.is_idle() || endpoint.halted {
+                    self.active.remove(index);
+                }
+                if event.is_some() {
+                    dma::acquire();
+                    self.cursor = u16::from(index);
+                    self.last_activity = self.now;
+                    return event;
+                }
+            }
+            self.cursor = u16::from(index) + 1;
+        }
+        self.cursor = 0;
+        None
+    }
+
+    /// Reports the ends of restarts.
+    pub(super) fn tend_restarted(&mut self) -> Option<Event> {
+        let index = self.restarted.first_from(0)?;
+        self.restarted.remove(index);
+        let endpoint = self.endpoint(index)?.handle(index);
+        Some(Event::Endpoint {
+            endpoint,
+            result: Ok(()),
+        })
+    }
+}
+
+/// Checks a configuration, and returns the length of its queue in qTDs.
+fn check(config: &EndpointConfig) -> Result<u16, HostError> {
+    let sound = config.number <= 15
+        && (1..=LONGEST_PACKET).contains(&config.max_packet)
+        && config.streams == 0;
+    if !sound {
+        return Err(HostError::Unsupported);
+    }
+    queue::descriptors(config).ok_or(HostError::Unsupported)
+}
+
+impl<B: Bus> Endpoints for Ehci<'_, B> {
+    fn open_endpoint(
+        &mut self,
+        pool: &mut Pool<'_>,
+        device: DeviceHandle,
+        config: &EndpointConfig,
+    ) -> Result<EndpointHandle, HostError> {
+        if self.device(device)?.is_closing() {
+            return Err(HostError::Stale);
+        }
+        self.reserve(pool, device.index, config)
+    }
+
+    fn close_endpoint(&mut self, endpoint: EndpointHandle) -> Result<(), HostError> {
+        self.endpoint_mut(endpoint)?.closing = true;
+        Ok(())
+    }
+
+    #[inline]
+    fn submit(
+        &mut self,
+        endpoint: EndpointHandle,
+        transfer: &Transfer<'_>,
+    ) -> Result<(), HostError> {
+        self.must_run()?;
+        let found = self
+            .endpoints
+            .get_mut(usize::from(endpoint.index))
+            .filter(|found| found.generation == endpoint.generation)
+            .ok_or(HostError::Stale)?;
+        found.submit(&mut self.records, transfer)?;
+        if found.stage == Stage::Linked {
+            self.active.insert(endpoint.index);
+        }
+        Ok(())
+    }
+
+    /// The controller watches memory. Only what is written must get there.
+    #[inline]
+    fn kick(&mut self, _endpoint: EndpointHandle, _stream: u16) {
+        dma::release();
+        if self.quirks.contains(Quirks::IDLE_SCHEDULE_BACKS_OFF)
+            && self.doorbell == Doorbell::Quiet
+            && self.must_run().is_ok()
+            && self.now.since(self.last_activity) > IDLE_TIME
+        {
+            self.ring(self.now);
+        }
+    }
+
+    fn retire(&mut self, endpoint: EndpointHandle) {
+        if self.must_run().is_err() {
+            return;
+        }
+        if let Some(found) = self
+            .endpoints
+            .get_mut(usize::from(endpoint.index))
+            .filter(|found| found.generation == endpoint.generation)
+        {
+            found.retire(&mut self.records);
+        }
+    }
+
+    fn quiesce(&mut self, endpoint: EndpointHandle, now: Instant) -> Result<(), HostError> {
+        match self.endpoint_mut(endpoint)?.stage {
+            Stage::Free | Stage::Opened => Err(HostError::Stale),
+            Stage::Leaving(Reason::Quiesce | Reason::Close, _)
+            | Stage::Draining(Reason::Quiesce | Reason::Close) => Err(HostError::Busy),
+            Stage::Linked
+            | Stage::Out
+            | Stage::Leaving(Reason::Change, _)
+            | Stage::Draining(Reason::Change) => {
+                self.unlink(endpoint.index, Reason::Quiesce, now);
+                Ok(())
+            }
+        }
+    }
+
+    fn restart(
+        &mut self,
+        endpoint: EndpointHandle,
+        sequence: Sequence,
+        _now: Instant,
+    ) -> Result<(), HostError> {
+        match self.endpoint_mut(endpoint)?.stage {
+            Stage::Out => {}
+            Stage::Free | Stage::Opened => return Err(HostError::Stale),
+            _ => return Err(HostError::Busy),
+        }
+        self.link_afresh(endpoint.index, sequence);
+        self.restarted.insert(endpoint.index);
+        self.attend_now();
+        Ok(())
+    }
+}

@@ -1,0 +1,325 @@
+//! Endpoints: opened, fed, stopped and started again.
+//!
+//! The trait's part three. Submitting and ringing are short and touch only the endpoint's own
+//! record; what takes commands is a small machine in [`recovery`](super::recovery). Read
+//! `xHCI 1.2 §4.8`.
+
+use super::command::Command;
+use super::device::NO_ENDPOINT;
+use super::records::Records;
+use super::transfer::TransferRing;
+use super::{Xhci, context, device_at, endpoint_at};
+use crate::dma::{Pool, release};
+use crate::host::{
+    DeviceHandle, EndpointConfig, EndpointHandle, EndpointKind, Endpoints, HostError, Sequence,
+    Transfer,
+};
+use crate::mmio::Bus;
+use crate::time::Instant;
+use crate::usb::setup::Direction;
+
+/// An endpoint. The caller of the driver provides a slice of them.
+#[derive(Debug)]
+pub struct EndpointRecord {
+    pub(super) generation: u8,
+    pub(super) state: EndpointState,
+    /// Place of its device.
+    pub(super) device: u8,
+    /// The controller's number for the device.
+    pub(super) slot: u8,
+    /// Device context index.
+    pub(super) dci: u8,
+    pub(super) config: EndpointConfig,
+    pub(super) transfers: Option<TransferRing>,
+    pub(super) work: EndpointWork,
+    pub(super) command: Option<Command>,
+    /// Reset Endpoint has set the sequence to zero since it last ran.
+    pub(super) sequence_reset: bool,
+}
+
+/// What an endpoint is good for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum EndpointState {
+    Free,
+    /// Opened, not configured yet.
+    Staged,
+    /// Takes transfers.
+    Running,
+    /// A transfer has failed.
+    Halted,
+    /// Quiesced.
+    Stopped,
+    /// Closed; the controller is told by the next configuration.
+    Dropping,
+    /// Closed before the controller ever knew of it.
+    Discarded,
+}
+
+/// What an endpoint has under way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum EndpointWork {
+    Idle,
+    /// Stop Endpoint, the how manieth.
+    Stopping(u8),
+    /// Reset Endpoint, after so many other commands.
+    Resetting(u8),
+    /// The controller has let go; transfers are to be reported.
+    Draining,
+    SettingDequeue,
+    /// Configure Endpoint, to set the sequence to zero.
+    Reconfiguring,
+    /// To be reported.
+    Finished(Result<(), HostError>),
+}
+
+impl EndpointRecord {
+    /// An unused place.
+    pub const EMPTY: Self = Self {
+        generation: 0,
+        state: EndpointState::Free,
+        device: u8::MAX,
+        slot: 0,
+        dci: 0,
+        config: EndpointConfig {
+            number: 0,
+            direction: Direction::In,
+            kind: EndpointKind::Control,
+            max_packet: 8,
+            max_burst: 0,
+            interval: 0,
+            transfers: 0,
+            longest: 0,
+            streams: 0,
+        },
+        transfers: None,
+        work: EndpointWork::Idle,
+        command: None,
+        sequence_reset: false,
+    };
+
+    /// The handle of the endpoint at `place`.
+    #[inline]
+    pub(super) fn handle(&self, place: usize) -> EndpointHandle {
+        EndpointHandle {
+            index: place as u8,
+            generation: self.generation,
+        }
+    }
+
+    /// Forgets everything but which use of the place comes next. Its ring is the caller's affair.
+    pub(super) fn vacate(&mut self, records: &mut Records<'_>) -> Option<TransferRing> {
+        let in_use = self.state != EndpointState::Free;
+        let mut transfers = self.transfers.take();
+        if let Some(transfers) = &mut transfers {
+            transfers.clear(records);
+            records.unreserve(transfers.capacity());
+        }
+        *self = Self {
+            generation: self.generation.wrapping_add(u8::from(in_use)),
+            ..Self::EMPTY
+        };
+        transfers
+    }
+
+    /// Whether the next configuration has it.
+    pub(super) fn will_be_used(&self) -> bool {
+        match self.state {
+            EndpointState::Staged
+            | EndpointState::Running
+            | EndpointState::Halted
+            | EndpointState::Stopped => true,
+            EndpointState::Free | EndpointState::Dropping | EndpointState::Discarded => false,
+        }
+    }
+
+    /// Whether nothing is in flight.
+    pub(super) fn is_idle(&self) -> bool {
+        let empty = |transfers: &TransferRing| transfers.is_idle();
+        self.work == EndpointWork::Idle && self.transfers.as_ref().is_none_or(empty)
+    }
+
+    /// The packet size has changed.
+    pub(super) fn set_max_packet(&mut self, bytes: u16) {
+        self.config.max_packet = bytes;
+        if let Some(transfers) = &mut self.transfers {
+            transfers.set_max_packet(bytes);
+        }
+    }
+}
+
+impl<B: Bus> Endpoints for Xhci<'_, B> {
+    fn open_endpoint(
+        &mut self,
+        pool: &mut Pool<'_>,
+        device: DeviceHandle,
+        config: &EndpointConfig,
+    ) -> Result<EndpointHandle, HostError> {
+        self.check_running()?;
+        let index = device_at(self.devices, device)?;
+        if config.streams != 0 || config.number == 0 {
+            return Err(HostError::Unsupported);
+        }
+        let dci = context::context_index(config);
+        let device = self.devices.get(index).ok_or(HostError::Stale)?;
+        let previous = device
+            .endpoint(dci)
+            .and_then(|place| self.endpoints.get(place));
+        if previous.is_some_and(EndpointRecord::will_be_used) {
+            return Err(HostError::Busy);
+        }
+        self.reserve_endpoint(pool, index, config)
+    }
+
+    fn close_endpoint(&mut self, endpoint: EndpointHandle) -> Result<(), HostError> {
+        let endpoint = endpoint_at(self.endpoints, endpoint)?;
+        if !endpoint.is_idle() {
+            return Err(HostError::Busy);
+        }
+        endpoint.state = match endpoint.state {
+            EndpointState::Staged | EndpointState::Discarded => EndpointState::Discarded,
+            _ => EndpointState::Dropping,
+        };
+        Ok(())
+    }
+
+    #[inline]
+    fn submit(
+        &mut self,
+        endpoint: EndpointHandle,
+        transfer: &Transfer<'_>,
+    ) -> Result<(), HostError> {
+        let endpoint = endpoint_at(self.endpoints, endpoint)?;
+        match endpoint.state {
+            EndpointState::Running => {}
+            EndpointState::Staged => return Err(HostError::Busy),
+            EndpointState::Halted | EndpointState::Stopped => return Err(HostError::Halted),
+            EndpointState::Free | EndpointState::Dropping | EndpointState::Discarded => {
+                return Err(HostError::Stale);
+            }
+        }
+        if endpoint.work != EndpointWork::Idle {
+            return Err(HostError::Busy);
+        }
+        let control = endpoint.config.kind == EndpointKind::Control;
+        if transfer.setup.is_some() != control || transfer.stream != 0 {
+            return Err(HostError::Unsupported);
+        }
+        match &mut endpoint.transfers {
+            Some(transfers) => transfers.submit(&mut self.records, transfer),
+            None => Err(HostError::Stale),
+        }
+    }
+
+    #[inline]
+    fn kick(&mut self, endpoint: EndpointHandle, stream: u16) {
+        let Ok(endpoint) = endpoint_at(self.endpoints, endpoint) else {
+            return;
+        };
+        // A doorbell would start a stopped endpoint again; a halted one is not to be touched
+        // before its device's own halt was cleared.
+        if endpoint.state == EndpointState::Running && endpoint.work == EndpointWork::Idle {
+            release();
+            self.blocks.ring(endpoint.slot, endpoint.dci, stream);
+        }
+    }
+
+    fn retire(&mut self, endpoint: EndpointHandle) {
+        if let Ok(endpoint) = endpoint_at(self.endpoints, endpoint)
+            && let Some(transfers) = &mut endpoint.transfers
+        {
+            transfers.retire(&mut self.records);
+        }
+    }
+
+    fn quiesce(&mut self, endpoint: EndpointHandle, now: Instant) -> Result<(), HostError> {
+        self.check_running()?;
+        let place = usize::from(endpoint.index);
+        self.check_operable(endpoint)?;
+        self.begin_quiesce(place, now)
+    }
+
+    fn restart(
+        &mut self,
+        endpoint: EndpointHandle,
+        sequence: Sequence,
+        now: Instant,
+    ) -> Result<(), HostError> {
+        self.check_running()?;
+        let place = usize::from(endpoint.index);
+        self.check_operable(endpoint)?;
+        self.begin_restart(place, sequence, now)
+    }
+}
+
+impl<B: Bus> Xhci<'_, B> {
+    /// The endpoint is open, its device is not being closed, and no operation is under way.
+    fn check_operable(&mut self, endpoint: EndpointHandle) -> Result<(), HostError> {
+        let endpoint = endpoint_at(self.endpoints, endpoint)?;
+        let (index, work) = (usize::from(endpoint.device), endpoint.work);
+        if !endpoint.will_be_used() || self.is_closing(index) {
+            return Err(HostError::Stale);
+        }
+        match work {
+            EndpointWork::Idle => Ok(()),
+            _ => Err(HostError::Busy),
+        }
+    }
+
+    /// Takes a place, records and a ring for an endpoint of the device at `index`.
+    pub(super) fn reserve_endpoint(
+        &mut self,
+        pool: &mut Pool<'_>,
+        index: usize,
+        config: &EndpointConfig,
+    ) -> Result<EndpointHandle, HostError> {
+        let free = |endpoint: &EndpointRecord| endpoint.state == EndpointState::Free;
+        let place = self.endpoints.iter().position(free);
+        let place = place.ok_or(HostError::StorageFull)?;
+        let transfers = u16::from(config.transfers);
+        if !self.records.reserve(transfers) {
+            return Err(HostError::StorageFull);
+        }
+        let owner = self.device_owner(index);
+        let spare = self.quirks.ring_spare();
+        let ring = TransferRing::allocate(pool, owner, config, &self.parameters, spare);
+        let ring = ring.inspect_err(|_| self.records.unreserve(transfers))?;
+        let slot = self.slot_of(index).unwrap_or(0);
+        let device = self.devices.get_mut(index).ok_or(HostError::Stale)?;
+        let endpoint = self
+            .endpoints
+            .get_mut(place)
+            .ok_or(HostError::StorageFull)?;
+        let dci = context::context_index(config);
+        if let Some(entry) = device.endpoints.get_mut(usize::from(dci)) {
+            *entry = place as u8;
+        }
+        *endpoint = EndpointRecord {
+            generation: endpoint.generation,
+            state: EndpointState::Staged,
+            device: index as u8,
+            slot,
+            dci,
+            config: *config,
+            transfers: Some(ring),
+            ..EndpointRecord::EMPTY
+        };
+        Ok(endpoint.handle(place))
+    }
+
+    /// Gives an endpoint's place, records and ring back.
+    pub(super) fn free_endpoint(&mut self, pool: &mut Pool<'_>, place: usize) {
+        let Some(endpoint) = self.endpoints.get_mut(place) else {
+            return;
+        };
+        let (index, dci) = (usize::from(endpoint.device), usize::from(endpoint.dci));
+        if let Some(transfers) = endpoint.vacate(&mut self.records) {
+            pool.free(transfers.into_ring().into_memory());
+        }
+        let device = self.devices.get_mut(index);
+        let entry = device.and_then(|device| device.endpoints.get_mut(dci));
+        // The same index may belong to an endpoint that was opened since.
+        if let Some(entry) = entry.filter(|entry| usize::from(**entry) == place) {
+            *entry = NO_ENDPOINT;
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! The event ring: what the controller fills and the driver empties.
+//!
+//! Called by [`poll`](super::controller). [`EventRing::is_ready`] is the whole cost of a poll that
+//! finds nothing: one load of the next block's cycle bit. Its segments lie one behind the other in one
+//! piece of the pool, so that the driver walks them as one; the segment table tells the controller
+//! where each begins. Read `xHCI 1.2 §4.9.4`.
+
+use super::capability::Parameters;
+use super::regs::{Blocks, ERSTSZ, interrupter};
+use super::trb::{BYTES, Flags, Trb};
+use crate::dma::{Allocation, Class, Owner, Pool, PoolError, Rules, acquire};
+use crate::mmio::Bus;
+
+/// Blocks of a segment where the controller allows as many segments as are needed. Policy: 4 KiB.
+const SEGMENT_BLOCKS: usize = 256;
+/// The least and the most blocks of a segment (`xHCI 1.2 §6.5`).
+const SEGMENT_LIMITS: (usize, usize) = (16, 4096);
+/// Event handler busy: written as one to clear it, with each new dequeue pointer (`§5.5.2.3.3`).
+const HANDLER_BUSY: u64 = 1 << 3;
+
+/// How many segments of how many blocks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Shape {
+    segments: usize,
+    blocks: usize,
+}
+
+impl Shape {
+    /// The shape that holds `events` events, as far as the controller allows.
+    pub(super) fn for_events(events: usize, parameters: &Parameters) -> Self {
+        // All in one 64 KiB: no segment can cross a boundary then.
+        let events = events.clamp(SEGMENT_LIMITS.0, SEGMENT_LIMITS.1);
+        let wanted = events.div_ceil(SEGMENT_BLOCKS);
+        let segments = wanted.min(parameters.event_segments);
+        Self {
+            segments,
+            blocks: events
+                .div_ceil(segments)
+                .next_multiple_of(SEGMENT_LIMITS.0)
+                .min(SEGMENT_LIMITS.1 / segments),
+        }
+    }
+
+    /// Bytes of the ring and of the segment table.
+    pub(super) fn bytes(self) -> [usize; 2] {
+        [self.segments * self.blocks * BYTES, self.segments * BYTES]
+    }
+}
+
+/// The event ring of interrupter 0, and the consumer's place in it.
+#[derive(Debug)]
+pub(super) struct EventRing {
+    memory: Allocation,
+    table: Allocation,
+    shape: Shape,
+    /// Bytes of all segments.
+    bytes: usize,
+    /// Byte offset of the next block.
+    next: usize,
+    /// Cycle bit that a new block has: 0 or 1.
+    cycle: u32,
+    /// Blocks taken since the controller was told.
+    taken: usize,
+}
+
+impl EventRing {
+    pub(super) fn allocate(
+        pool: &mut Pool<'_>,
+        owner: Owner,
+        shape: Shape,
+    ) -> Result<Self, PoolError> {
+        let [bytes, table_bytes] = shape.bytes();
+        let rules = Rules::aligned(64).within(0x1_0000);
+        let ring = Self {
+            memory: pool.allocate(owner, Class::EventRing, bytes, rules)?,
+            table: pool.allocate(owner, Class::EventRing, table_bytes, Rules::aligned(64))?,
+            shape,
+            bytes,
+            next: 0,
+            cycle: 1,
+            taken: 0,
+        };
+        for segment in 0..shape.segments {
+            let start = ring
+                .memory
+                .bus()
+                .offset((segment * shape.blocks * BYTES) as u64);
+            ring.table.write64(segment * BYTES, start.get());
+            ring.table.write64(segment * BYTES + 8, shape.blocks as u64);
+        }
+        Ok(ring)
+    }
+
+    /// The highest bus address that the controller is told, as pairs of start and length.
+    pub(super) fn pieces(&self) -> [&Allocation; 2] {
+        [&self.memory, &self.table]
+    }
+
+    /// Tells the controller where the ring is. The table's address comes last: it is what makes
+    /// the controller read the table (`xHCI 1.2 §4.9.4`).
+    pub(super) fn install<B: Bus>(&self, blocks: &Blocks<B>) {
+        let runtime = &blocks.runtime;
+        runtime.write(
+            interrupter::ERSTSZ,
+            ERSTSZ::SEGMENTS.val(self.shape.segments as u32),
+        );
+        runtime.write64(interrupter::ERDP, self.pointer() | HANDLER_BUSY);
+        runtime.write64(interrupter::ERSTBA, self.table.bus().get());
+    }
+
+    /// Whether an event waits. One load.
+    #[inline(always)]
+    pub(super) fn is_ready(&self) -> bool {
+        (self.memory.read32(self.next + 12) ^ self.cycle) & Flags::CYCLE.bits() == 0
+    }
+
+    /// The next event, which stays in the ring.
+    #[inline]
+    pub(super) fn peek(&self) -> Option<Trb> {
+        let control = self.memory.read32(self.next + 12);
+        if (control ^ self.cycle) & Flags::CYCLE.bits() != 0 {
+            return None;
+        }
+        // The rest of the block, and the data that the event speaks of, were written before its
+        // last word: they must not be read earlier than that.
+        acquire();
+        Some(Trb {
+            parameter: self.memory.read64(self.next),
+            status: self.memory.read32(self.next + 8),
+            control,
+        })
+    }
+
+    /// Leaves the event that was peeked at behind.
+    #[inline]
+    pub(super) fn advance(&mut self) {
+        self.taken += 1;
+        self.next += BYTES;
+        if self.next == self.bytes {
+            self.next = 0;
+            self.cycle ^= Flags::CYCLE.bits();
+        }
+    }
+
+    /// Whether so many events were taken that the controller should know before the batch ends.
+    #[inline]
+    pub(super) fn is_overdue(&self) -> bool {
+        self.taken * 2 * BYTES >= self.bytes
+    }
+
+    /// Tells the controller how far the ring was emptied, if it was. Two writes.
+    #[inline]
+    pub(super) fn acknowledge<B: Bus>(&mut self, blocks: &Blocks<B>) {
+        if self.taken == 0 {
+            return;
+        }
+        self.taken = 0;
+        let pointer = self.pointer() | HANDLER_BUSY;
+        blocks.runtime.write64(interrupter::ERDP, pointer);
+    }
+
+    /// The next block's address, with the low bits of its segment's number (`§5.5.2.3.3`).
+    #[inline]
+    fn pointer(&self) -> u64 {
+        let segment = if self.shape.segments == 1 {
+            0
+        } else {
+            (self.next / (self.shape.blocks * BYTES)) & 7
+        };
+        self.memory.bus().get() + self.next as u64 + segment as u64
+    }
+}
+
+#[cfg(test)]
+#[path = "event_tests.rs"]
+mod tests;

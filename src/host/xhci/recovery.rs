@@ -1,0 +1,299 @@
+//! How an endpoint is stopped, its transfers taken back, and started again.
+//!
+//! Begun by [`endpoint`](super::endpoint) and [`device`](super::device), carried on by command
+//! completions. The order that the specification asks for, and that the core follows:
+//!
+//! | endpoint | quiesce | core | restart |
+//! |---|---|---|---|
+//! | halted | Reset Endpoint | CLEAR_FEATURE, not for endpoint 0 | Set TR Dequeue Pointer |
+//! | running | Stop Endpoint | nothing | Set TR Dequeue Pointer |
+//! | running | Stop Endpoint | CLEAR_FEATURE | Configure Endpoint: drop and add it |
+//!
+//! The last line: only Reset Endpoint and Configure Endpoint set the sequence to zero. The doorbell
+//! rings with the next kick. Read `xHCI 1.2 §4.6.8` to `§4.6.10`.
+
+use super::Xhci;
+use super::command::Completion;
+use super::context::state;
+use super::device::{DeviceState, Work};
+use super::endpoint::{EndpointState, EndpointWork};
+use super::trb::{Trb, code, kind};
+use crate::host::{Event, HostError, Sequence};
+use crate::mmio::Bus;
+use crate::time::Instant;
+
+/// Commands that are tried to stop an endpoint whose state changes meanwhile. Policy: stop, reset,
+/// and one more for an endpoint that was caught starting.
+const TRIES: u8 = 3;
+
+impl<B: Bus> Xhci<'_, B> {
+    pub(super) fn begin_quiesce(&mut self, place: usize, now: Instant) -> Result<(), HostError> {
+        let endpoint = self.endpoints.get_mut(place).ok_or(HostError::Stale)?;
+        if let Some(transfers) = &mut endpoint.transfers {
+            transfers.forget_stop();
+        }
+        match endpoint.state {
+            EndpointState::Running => self.stop_endpoint(place, 0, now),
+            EndpointState::Halted => self.reset_endpoint(place, 0, now),
+            _ => {
+                // The controller does not work on it.
+                self.set_endpoint_work(place, EndpointWork::Draining);
+                self.mark_pending();
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn begin_restart(
+        &mut self,
+        place: usize,
+        sequence: Sequence,
+        now: Instant,
+    ) -> Result<(), HostError> {
+        let endpoint = self.endpoints.get_mut(place).ok_or(HostError::Stale)?;
+        if endpoint.state != EndpointState::Stopped {
+            return Err(HostError::Busy);
+        }
+        let fresh = endpoint.sequence_reset || endpoint.dci == 1;
+        if sequence == Sequence::Reset && !fresh {
+            return self.reconfigure(place, now);
+        }
+        let ring = endpoint.transfers.as_mut().ok_or(HostError::Stale)?;
+        let pointer = ring.start_pointer();
+        self.endpoint_command(
+            place,
+            EndpointWork::SettingDequeue,
+            kind::SET_DEQUEUE,
+            pointer,
+            now,
+        )
+    }
+
+    fn stop_endpoint(&mut self, place: usize, tries: u8, now: Instant) -> Result<(), HostError> {
+        let work = EndpointWork::Stopping(tries + 1);
+        self.endpoint_command(place, work, kind::STOP_ENDPOINT, 0, now)
+    }
+
+    fn reset_endpoint(&mut self, place: usize, tries: u8, now: Instant) -> Result<(), HostError> {
+        let work = EndpointWork::Resetting(tries + 1);
+        self.endpoint_command(place, work, kind::RESET_ENDPOINT, 0, now)
+    }
+
+    fn endpoint_command(
+        &mut self,
+        place: usize,
+        work: EndpointWork,
+        kind: u32,
+        parameter: u64,
+        now: Instant,
+    ) -> Result<(), HostError> {
+        let endpoint = self.endpoints.get(place).ok_or(HostError::Stale)?;
+        let trb = Trb::endpoint_command(kind, endpoint.slot, endpoint.dci, parameter);
+        let command = self.issue(trb, now).ok_or(HostError::Dead)?;
+        let endpoint = self.endpoints.get_mut(place).ok_or(HostError::Stale)?;
+        endpoint.command = Some(command);
+        endpoint.work = work;
+        Ok(())
+    }
+
+    /// Drops and adds an endpoint in one command, which sets its sequence to zero.
+    fn reconfigure(&mut self, place: usize, now: Instant) -> Result<(), HostError> {
+        let endpoint = self.endpoints.get(place).ok_or(HostError::Stale)?;
+        let index = usize::from(endpoint.device);
+        let device = self.devices.get(index).ok_or(HostError::Stale)?;
+        if device.lent || device.work != Work::Idle {
+            return Err(HostError::Busy);
+        }
+        let flag = self.write_endpoint(index, place)?;
+        let entries = self.context_entries(index);
+        let slot = self.write_slot(index, entries)?;
+        let input = self.write_flags(index, 1 | flag, flag)?;
+        let trb = Trb::command(kind::CONFIGURE_ENDPOINT, slot, input);
+        let command = self.issue(trb, now).ok_or(HostError::Dead)?;
+        let endpoint = self.endpoints.get_mut(place).ok_or(HostError::Stale)?;
+        endpoint.command = Some(command);
+        endpoint.work = EndpointWork::Reconfiguring;
+        self.lend_input(index, true);
+        Ok(())
+    }
+
+    fn lend_input(&mut self, index: usize, lent: bool) {
+        if let Some(device) = self.devices.get_mut(index) {
+            device.lent = lent;
+        }
+    }
+
+    fn set_endpoint_work(&mut self, place: usize, work: EndpointWork) {
+        if let Some(endpoint) = self.endpoints.get_mut(place) {
+            endpoint.work = work;
+        }
+    }
+
+    /// What comes after an endpoint's command.
+    pub(super) fn endpoint_command_done(
+        &mut self,
+        place: usize,
+        completion: Completion,
+        now: Instant,
+    ) {
+        let Some(endpoint) = self.endpoints.get_mut(place) else {
+            return;
+        };
+        endpoint.command = None;
+        let index = usize::from(endpoint.device);
+        match endpoint.work {
+            EndpointWork::Stopping(tries) | EndpointWork::Resetting(tries) => {
+                self.quiesce_step(place, tries, completion, now);
+            }
+            EndpointWork::SettingDequeue => self.restarted(place, completion),
+            EndpointWork::Reconfiguring => {
+                self.lend_input(index, false);
+                self.restarted(place, completion);
+            }
+            // The device is being closed: nobody waits for it.
+            EndpointWork::Idle | EndpointWork::Draining | EndpointWork::Finished(_) => {}
+        }
+    }
+
+    /// Stop or Reset Endpoint has ended. The endpoint may have halted just before it was to be
+    /// stopped, and the other way round: its context tells.
+    fn quiesce_step(&mut self, place: usize, tries: u8, completion: Completion, now: Instant) {
+        let next = match completion.code {
+            code::SUCCESS => self.stopped(place),
+            code::CONTEXT_STATE if tries < TRIES => match self.context_state(place) {
+                state::HALTED => self.reset_endpoint(place, tries, now),
+                state::RUNNING => self.stop_endpoint(place, tries, now),
+                // Stopped already, or in error, which Set TR Dequeue Pointer ends.
+                _ => self.stopped(place),
+            },
+            _ => completion.result(),
+        };
+        if let Err(error) = next {
+            self.set_endpoint_work(place, EndpointWork::Finished(Err(error)));
+            self.mark_pending();
+        }
+    }
+
+    /// The endpoint's state as its context shows it.
+    fn context_state(&self, place: usize) -> u32 {
+        self.with_contexts(place, |contexts, dci| contexts.endpoint_state(dci))
+            .unwrap_or(0)
+    }
+
+    fn with_contexts<R>(
+        &self,
+        place: usize,
+        read: impl FnOnce(&super::context::Contexts, u8) -> R,
+    ) -> Option<R> {
+        let endpoint = self.endpoints.get(place)?;
+        let device = self.devices.get(usize::from(endpoint.device))?;
+        Some(read(device.contexts.as_ref()?, endpoint.dci))
+    }
+
+    /// The controller has let go of an endpoint: its transfers can be taken back.
+    fn stopped(&mut self, place: usize) -> Result<(), HostError> {
+        let position = self.with_contexts(place, |contexts, dci| contexts.endpoint_position(dci));
+        let endpoint = self.endpoints.get_mut(place).ok_or(HostError::Stale)?;
+        let was_reset = matches!(endpoint.work, EndpointWork::Resetting(_));
+        endpoint.sequence_reset |= was_reset;
+        endpoint.state = EndpointState::Stopped;
+        endpoint.work = EndpointWork::Draining;
+        if let (Some(transfers), false, Some(position)) =
+            (&mut endpoint.transfers, was_reset, position)
+        {
+            transfers.settle_stop(&self.records, position);
+        }
+        self.mark_pending();
+        Ok(())
+    }
+
+    fn restarted(&mut self, place: usize, completion: Completion) {
+        if let Some(endpoint) = self.endpoints.get_mut(place) {
+            let result = completion.result();
+            if result.is_ok() {
+                endpoint.state = EndpointState::Running;
+                endpoint.sequence_reset = false;
+            }
+            endpoint.work = EndpointWork::Finished(result);
+        }
+        self.mark_pending();
+    }
+
+    /// Reports what an endpoint has to say, if anything.
+    pub(super) fn report_endpoint(&mut self, place: usize) -> Option<Event> {
+        let endpoint = self.endpoints.get_mut(place)?;
+        let handle = endpoint.handle(place);
+        let result = match endpoint.work {
+            EndpointWork::Finished(result) => result,
+            EndpointWork::Draining => {
+                let transfers = endpoint.transfers.as_mut();
+                let ended = transfers.and_then(|transfers| transfers.drain(&mut self.records));
+                if let Some(ended) = ended {
+                    return Some(ended.event(handle));
+                }
+                Ok(())
+            }
+            _ => return None,
+        };
+        endpoint.work = EndpointWork::Idle;
+        Some(Event::Endpoint {
+            endpoint: handle,
+            result,
+        })
+    }
+}
+
+/// Closing a whole device.
+impl<B: Bus> Xhci<'_, B> {
+    pub(super) fn is_closing(&self, index: usize) -> bool {
+        let device = self.devices.get(index);
+        device.is_none_or(|device| device.state == DeviceState::Closing)
+    }
+
+    /// Nobody waits any more for what the endpoints of a device have under way.
+    pub(super) fn abandon_endpoint_work(&mut self, index: usize) {
+        for endpoint in self.endpoints.iter_mut() {
+            if usize::from(endpoint.device) == index {
+                endpoint.work = EndpointWork::Idle;
+            }
+        }
+        self.lend_input(index, false);
+    }
+
+    /// Issues Stop Endpoint for each running endpoint of a device that has work.
+    pub(super) fn stop_all_endpoints(&mut self, index: usize, now: Instant) {
+        for place in 0..self.endpoints.len() {
+            let Some(endpoint) = self.endpoints.get(place) else {
+                break;
+            };
+            let busy = usize::from(endpoint.device) == index
+                && endpoint.state == EndpointState::Running
+                && endpoint.command.is_none()
+                && !endpoint.is_idle();
+            if busy {
+                let trb =
+                    Trb::endpoint_command(kind::STOP_ENDPOINT, endpoint.slot, endpoint.dci, 0);
+                let command = self.issue(trb, now);
+                if let Some(endpoint) = self.endpoints.get_mut(place) {
+                    endpoint.command = command;
+                }
+            }
+        }
+    }
+
+    /// Takes a transfer of a closed device back.
+    pub(super) fn drain_device(&mut self, index: usize) -> Option<Event> {
+        for (place, endpoint) in self.endpoints.iter_mut().enumerate() {
+            if usize::from(endpoint.device) != index {
+                continue;
+            }
+            let handle = endpoint.handle(place);
+            let transfers = endpoint.transfers.as_mut();
+            if let Some(ended) = transfers.and_then(|transfers| transfers.drain(&mut self.records))
+            {
+                return Some(ended.event(handle));
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,204 @@
+//! A ring that the driver fills and the controller empties: one segment of TRBs.
+//!
+//! Used for the command ring and for every transfer ring. The driver's place and cycle state live
+//! here, never in memory that the controller can write. A block is handed over by its last word,
+//! whose bit 0 is the producer's cycle state (`xHCI 1.2 §4.9.2`); whoever hands over a group writes
+//! its first block's word last, after [`release`](crate::dma::release).
+//!
+//! A group of blocks is never torn by a link: where it does not fit before the end, the link is
+//! written early, right where the group would have begun. So a transfer is one fragment, and the
+//! rule on the length of fragments (`xHCI 1.2 §4.11.7.1`) has nothing to bite on. (No-op blocks
+//! would do too, but QEMU sends them to the device as empty packets.) The blocks that are left out
+//! get this lap's cycle bit all the same, so that they are not taken for new ones in the next lap.
+
+use super::trb::{BYTES, Flags, LENGTH_MASK, Trb};
+use crate::dma::{Allocation, BusAddress, Class, Owner, Pool, PoolError, Rules};
+
+/// The most blocks of a segment, which must not cross 64 KiB (`xHCI 1.2 table 6-1`).
+pub(super) const MAX_BLOCKS: usize = 0x1_0000 / BYTES;
+
+/// Room for a group of blocks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Place {
+    /// The first block that the controller needs for it: the link that leads there, if there is
+    /// one.
+    pub(super) needed: u16,
+    /// The first block of the group.
+    pub(super) first: u16,
+}
+
+/// One segment, and the producer's place in it.
+#[derive(Debug)]
+pub(super) struct ProducerRing {
+    memory: Allocation,
+    /// Blocks of the segment. The last is never anything but a link.
+    size: u16,
+    enqueue: u16,
+    /// 0 or 1.
+    cycle: u32,
+}
+
+impl ProducerRing {
+    /// A ring of `blocks` blocks, at most [`MAX_BLOCKS`], with `spare` unused bytes behind it.
+    pub(super) fn allocate(
+        pool: &mut Pool<'_>,
+        owner: Owner,
+        blocks: u16,
+        spare: usize,
+    ) -> Result<Self, PoolError> {
+        let bytes = usize::from(blocks) * BYTES + spare;
+        // 64 bytes suit the command ring too (`xHCI 1.2 table 6-1`).
+        let rules = Rules::aligned(64).within(0x1_0000);
+        Ok(Self {
+            memory: pool.allocate(owner, Class::Ring, bytes, rules)?,
+            size: blocks,
+            enqueue: 0,
+            cycle: 1,
+        })
+    }
+
+    /// Ends the ring and gives its memory up, to be freed.
+    pub(super) fn into_memory(self) -> Allocation {
+        self.memory
+    }
+
+    /// The devices' address of the first block.
+    pub(super) fn bus(&self) -> BusAddress {
+        self.memory.bus()
+    }
+
+    /// Length of the memory, in bytes.
+    pub(super) fn length(&self) -> usize {
+        self.memory.length()
+    }
+
+    /// Where the next block will be written.
+    pub(super) fn enqueue(&self) -> u16 {
+        self.enqueue
+    }
+
+    /// Which block an address names, if it is one of this ring's.
+    #[inline]
+    pub(super) fn index_of(&self, pointer: u64) -> Option<u16> {
+        let offset = pointer.wrapping_sub(self.memory.bus().get());
+        let inside = offset < u64::from(self.size) * BYTES as u64;
+        (inside && offset.is_multiple_of(BYTES as u64)).then_some((offset / BYTES as u64) as u16)
+    }
+
+    /// Makes room for `count` blocks in a row.
+    ///
+    /// `oldest` is the first block that the controller may still need; `None` if it waits where the
+    /// next block will be written. `None`: no room now. A ring that is not less than twice a group
+    /// and one always has room when nothing is in flight.
+    #[inline]
+    pub(super) fn reserve(&mut self, count: u16, oldest: Option<u16>) -> Option<Place> {
+        let here = self.enqueue;
+        let end = here.checked_add(count)?;
+        match oldest {
+            // The free blocks lie between the producer and the oldest; one stays free, so that
+            // a full ring is told from an empty one.
+            Some(oldest) if here < oldest => (end < oldest).then_some(Place {
+                needed: here,
+                first: here,
+            }),
+            _ if end < self.size => Some(Place {
+                needed: here,
+                first: here,
+            }),
+            // Behind an early link. The controller may be waiting right where that link will be.
+            _ if count < oldest.unwrap_or(here) => {
+                self.wrap();
+                Some(Place {
+                    needed: here,
+                    first: 0,
+                })
+            }
+            _ => None,
+        }
+    }
+
+    /// Links back to the start from here, and starts the next lap.
+    fn wrap(&mut self) {
+        let here = self.enqueue;
+        for skipped in here + 1..self.size {
+            self.memory.write32(word(skipped, 12), self.cycle);
+        }
+        let link = Trb::link(self.memory.bus());
+        self.write(here, &link);
+        crate::dma::release();
+        self.hand_over(here, link.control);
+        self.enqueue = 0;
+        self.cycle ^= Flags::CYCLE.bits();
+    }
+
+    /// Writes all of block `index` but its last word: it is not handed over yet.
+    #[inline]
+    pub(super) fn write(&self, index: u16, trb: &Trb) {
+        self.memory.write64(word(index, 0), trb.parameter);
+        self.memory.write32(word(index, 8), trb.status);
+    }
+
+    /// Hands block `index` over by its last word.
+    #[inline]
+    pub(super) fn hand_over(&self, index: u16, control: u32) {
+        self.memory.write32(word(index, 12), control | self.cycle);
+    }
+
+    /// Moves on behind `count` blocks that were written.
+    #[inline]
+    pub(super) fn advance(&mut self, count: u16) {
+        self.enqueue += count;
+    }
+
+    /// Transfer length of block `index`, as it was written.
+    pub(super) fn block_length(&self, index: u16) -> u32 {
+        self.memory.read32(word(index, 8)) & LENGTH_MASK
+    }
+
+    /// All of block `index`.
+    #[cfg(test)]
+    pub(super) fn read(&self, index: u16) -> Trb {
+        Trb {
+            parameter: self.memory.read64(word(index, 0)),
+            status: self.memory.read32(word(index, 8)),
+            control: self.memory.read32(word(index, 12)),
+        }
+    }
+
+    /// Where a controller that is told to start here must begin: the address of the next block,
+    /// with the cycle state in bit 0. Never a link.
+    pub(super) fn start_pointer(&mut self) -> u64 {
+        if self.enqueue == self.size - 1 {
+            self.wrap();
+        }
+        self.bus_of(self.enqueue).get() | u64::from(self.cycle)
+    }
+
+    /// Moves on to a block at a multiple of 64 bytes, for the command ring's register. What is left
+    /// out is filled with `filler`: a controller that goes on where it was gets there too.
+    pub(super) fn align(&mut self, filler: &Trb) {
+        while !self.enqueue.is_multiple_of(4) {
+            self.write(self.enqueue, filler);
+            self.hand_over(self.enqueue, filler.control);
+            self.enqueue += 1;
+            if self.enqueue == self.size - 1 {
+                self.wrap();
+            }
+        }
+    }
+
+    /// The devices' address of block `index`.
+    pub(super) fn bus_of(&self, index: u16) -> BusAddress {
+        self.memory.bus().offset(word(index, 0) as u64)
+    }
+}
+
+/// Byte offset of `byte` in block `index`.
+#[inline]
+fn word(index: u16, byte: usize) -> usize {
+    usize::from(index) * BYTES + byte
+}
+
+#[cfg(test)]
+#[path = "ring_tests.rs"]
+mod tests;

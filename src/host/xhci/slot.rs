@@ -1,0 +1,258 @@
+//! Slots: what a device holds, and what follows its commands.
+//!
+//! Called by [`device`](super::device) to reserve, and by [`command`](super::command) when a completion
+//! came. Read `xHCI 1.2 §4.6.3` to `§4.6.7`.
+
+use super::Xhci;
+use super::command::Completion;
+use super::context::Contexts;
+use super::device::{CONTROL, DeviceState, NO_ENDPOINT, Work, endpoint0_config};
+use super::endpoint::EndpointState;
+use super::trb::{Trb, code, kind};
+use crate::dma::{Allocation, Owner, Pool};
+use crate::host::{Attachment, DeviceHandle, Event, HostError};
+use crate::mmio::Bus;
+use crate::time::Instant;
+
+/// Taking and giving back.
+impl<B: Bus> Xhci<'_, B> {
+    pub(super) fn idle_device(&self, device: DeviceHandle) -> Result<usize, HostError> {
+        let index = super::device_at(self.devices, device)?;
+        let record = self.devices.get(index).ok_or(HostError::Stale)?;
+        record.check_idle().map(|()| index)
+    }
+
+    pub(super) fn set_work(&mut self, index: usize, work: Work) {
+        if let Some(device) = self.devices.get_mut(index) {
+            device.work = work;
+        }
+    }
+
+    /// An operation is over: to be reported by the next poll.
+    pub(super) fn finish_device(
+        &mut self,
+        index: usize,
+        result: Result<(), HostError>,
+    ) -> Result<(), HostError> {
+        self.set_work(index, Work::Finished(result));
+        self.mark_pending();
+        Ok(())
+    }
+
+    pub(super) fn device_command(
+        &mut self,
+        index: usize,
+        work: Work,
+        trb: Trb,
+        now: Instant,
+    ) -> Result<(), HostError> {
+        let command = self.issue(trb, now).ok_or(HostError::Dead)?;
+        let device = self.devices.get_mut(index).ok_or(HostError::Stale)?;
+        device.command = Some(command);
+        device.work = work;
+        Ok(())
+    }
+
+    pub(super) fn reserve_device(
+        &mut self,
+        pool: &mut Pool<'_>,
+        index: usize,
+        attachment: &Attachment,
+    ) -> Result<(), HostError> {
+        let owner = self.device_owner(index);
+        let contexts = Contexts::allocate(pool, owner, &self.parameters)?;
+        let mask = self.parameters.address_mask;
+        let reachable = |piece: &&Allocation| piece.bus().reachable(piece.length(), mask);
+        if !contexts.pieces().iter().all(reachable) {
+            return Err(HostError::Unsupported);
+        }
+        let device = self.devices.get_mut(index).ok_or(HostError::StorageFull)?;
+        device.state = DeviceState::Open;
+        device.attachment = *attachment;
+        device.contexts = Some(contexts);
+        let config = endpoint0_config(attachment.max_packet0);
+        self.reserve_endpoint(pool, index, &config).map(|_| ())
+    }
+
+    pub(super) fn device_owner(&self, index: usize) -> Owner {
+        Owner::Device(self.controller, index as u8)
+    }
+
+    /// Gives back all that a device holds. The controller must not reach it any more.
+    pub(super) fn release_device(&mut self, pool: &mut Pool<'_>, index: usize) {
+        for endpoint in self.endpoints.iter_mut() {
+            if endpoint.state != EndpointState::Free && usize::from(endpoint.device) == index {
+                endpoint.vacate(&mut self.records);
+            }
+        }
+        pool.reclaim(self.device_owner(index));
+        if let Some(device) = self.devices.get_mut(index) {
+            device.vacate();
+        }
+    }
+}
+
+/// What comes after a command.
+impl<B: Bus> Xhci<'_, B> {
+    pub(super) fn device_command_done(
+        &mut self,
+        index: usize,
+        completion: Completion,
+        pool: &mut Pool<'_>,
+        now: Instant,
+    ) {
+        let Some(device) = self.devices.get_mut(index) else {
+            return;
+        };
+        device.command = None;
+        let work = device.work;
+        let closing = device.state == DeviceState::Closing;
+        let result = completion.result();
+        let result = match (work, result) {
+            (Work::Enabling, Ok(())) => self.enabled(index, completion.slot),
+            (Work::Disabling, _) => return self.disabled(index, completion),
+            (_, Ok(())) if !closing => {
+                self.adopt(index, work, pool);
+                Ok(())
+            }
+            (_, result) => result,
+        };
+        if closing {
+            self.disable(index, now);
+        } else {
+            self.set_work(index, Work::Finished(result));
+            self.mark_pending();
+        }
+    }
+
+    /// The controller gave the device a slot.
+    fn enabled(&mut self, index: usize, slot: u8) -> Result<(), HostError> {
+        let place = usize::from(slot).checked_sub(1);
+        if slot > self.extent().slots {
+            return Err(HostError::Refused(code::SUCCESS));
+        }
+        let tenant = place.and_then(|place| self.devices.get_mut(place));
+        tenant.ok_or(HostError::Refused(code::SUCCESS))?.tenant = index as u8;
+        let device = self.devices.get_mut(index).ok_or(HostError::Stale)?;
+        device.slot = slot;
+        let output = device
+            .contexts
+            .as_ref()
+            .map(|contexts| contexts.output().get());
+        if let (Some(base), Some(output)) = (&self.base, output) {
+            base.set_slot(slot, output);
+        }
+        self.control_endpoint(index)?.slot = slot;
+        Ok(())
+    }
+
+    /// A command that changes the device has succeeded.
+    fn adopt(&mut self, index: usize, work: Work, pool: &mut Pool<'_>) {
+        match work {
+            Work::Addressing => {
+                if let Ok(control) = self.control_endpoint(index) {
+                    control.state = EndpointState::Running;
+                }
+            }
+            Work::Evaluating(bytes) => {
+                if let Ok(control) = self.control_endpoint(index) {
+                    control.set_max_packet(bytes);
+                }
+            }
+            Work::Configuring => self.adopt_endpoints(index, pool),
+            Work::UpdatingHub(hub) => {
+                if let Some(device) = self.devices.get_mut(index) {
+                    device.hub = Some(hub);
+                }
+            }
+            Work::Idle | Work::Enabling | Work::Disabling | Work::Disabled | Work::Finished(_) => {}
+        }
+    }
+
+    /// A configuration is in force: what was opened is usable, what was closed is gone.
+    pub(super) fn adopt_endpoints(&mut self, index: usize, pool: &mut Pool<'_>) {
+        for place in 0..self.endpoints.len() {
+            let Some(endpoint) = self.endpoints.get_mut(place) else {
+                break;
+            };
+            if usize::from(endpoint.device) != index || endpoint.dci == CONTROL {
+                continue;
+            }
+            match endpoint.state {
+                EndpointState::Staged => endpoint.state = EndpointState::Running,
+                EndpointState::Dropping | EndpointState::Discarded => {
+                    self.free_endpoint(pool, place);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Takes the slot away from the device: its endpoints are stopped before, each by a command
+    /// ahead of Disable Slot, so that none is cut off within a packet (`xHCI 1.2 §4.6.4`).
+    pub(super) fn disable(&mut self, index: usize, now: Instant) {
+        let Ok(slot) = self.slot_of(index) else {
+            self.set_work(index, Work::Disabled);
+            return self.mark_pending();
+        };
+        self.stop_all_endpoints(index, now);
+        let command = Trb::command(kind::DISABLE_SLOT, slot, 0);
+        if self
+            .device_command(index, Work::Disabling, command, now)
+            .is_err()
+        {
+            self.set_work(index, Work::Idle);
+        }
+    }
+
+    fn disabled(&mut self, index: usize, completion: Completion) {
+        let gone = matches!(completion.code, code::SUCCESS | code::SLOT_NOT_ENABLED);
+        if !gone {
+            // The controller keeps the slot: so does the device, until the controller is stopped.
+            let result = completion.result();
+            self.set_work(index, Work::Finished(result));
+            return self.mark_pending();
+        }
+        if let (Some(base), Ok(slot)) = (&self.base, self.slot_of(index)) {
+            base.set_slot(slot, 0);
+            if let Some(place) = self.devices.get_mut(usize::from(slot) - 1) {
+                place.tenant = NO_ENDPOINT;
+            }
+        }
+        self.set_work(index, Work::Disabled);
+        self.mark_pending();
+    }
+
+    /// Reports what a device has to say, if anything.
+    pub(super) fn report_device(&mut self, index: usize, pool: &mut Pool<'_>) -> Option<Event> {
+        let device = self.devices.get(index)?;
+        let handle = DeviceHandle {
+            index: index as u8,
+            generation: device.generation,
+        };
+        let result = match device.work {
+            Work::Finished(result) => {
+                self.set_work(index, Work::Idle);
+                result
+            }
+            // A configuration without changes.
+            Work::Configuring if device.command.is_none() => {
+                self.adopt_endpoints(index, pool);
+                self.set_work(index, Work::Idle);
+                Ok(())
+            }
+            Work::Disabled => {
+                if let Some(event) = self.drain_device(index) {
+                    return Some(event);
+                }
+                self.release_device(pool, index);
+                Ok(())
+            }
+            _ => return None,
+        };
+        Some(Event::Device {
+            device: handle,
+            result,
+        })
+    }
+}

@@ -1,0 +1,25 @@
+//! A bridge without enough power fails TEST UNIT READY and both READ CAPACITY with 4/44/81: a typed
+//! error with that sense, no disk, nothing divided by a block length of zero.
+
+use crate::rig::with_device;
+use rootport::block::BlockError;
+use rootport::scsi::bring_up::BringUpError;
+use rootport::stack::DiskState;
+use rootport::time::{Duration, Instant};
+use rootport_models::device::field::readiness::lacks_power_to_spin_up;
+
+#[test]
+fn the_failure_carries_the_sense_and_there_is_no_disk() {
+    let device = lacks_power_to_spin_up();
+    let (mut rig, units) = with_device(&device);
+    let DiskState::Failed(BringUpError::Failed(sense)) = units[0].state else {
+        panic!("{:?}", units[0].state);
+    };
+    assert_eq!((sense.key.code(), sense.asc, sense.ascq), (4, 0x44, 0x81));
+    assert!(rig.now() - Instant::from_micros(0) < Duration::from_secs(5));
+    assert!(rig.host.first_disk().is_err());
+    assert_eq!(rig.host.geometry(units[0].id), Err(BlockError::NotReady));
+    assert_eq!(rig.read(units[0].id, 0, 512), Err(BlockError::NotReady));
+    assert_eq!(rig.flush(units[0].id), Err(BlockError::NotReady));
+    assert!(device.commands().len() <= 16, "{:x?}", device.opcodes());
+}

@@ -1,0 +1,19 @@
+//! Faults that people reported in public: what each device gets, and what its user.
+//!
+//! One file for each report, named after what the device does. The devices are in
+//! `rootport_models::device::field`; the outcome that a good stack owes its user is asserted here.
+
+mod attention_until_request_sense;
+mod block_sizes;
+mod cache_lines;
+mod errors_that_halt;
+mod get_max_lun_answers;
+mod halts_until_cleared;
+mod lack_of_power;
+mod malformed_configurations;
+mod mode_sense_10_kills;
+mod mode_sense_halts_the_status;
+mod never_ready;
+mod nonsense_capacity;
+mod recovery_times;
+mod status_in_place_of_data;

@@ -1,0 +1,311 @@
+//! What every scenario needs: a modelled machine with a controller, and a host on it.
+//!
+//! A [`Rig`] is made with what is odd about it, devices are plugged in, and time runs as the host
+//! waits. The models panic at the first rule that the drivers break, and a modelled device fails
+//! the test when it is dropped with a violation that nobody has taken.
+
+use rootport::Host;
+use rootport::block::queue::DiskId;
+use rootport::block::{BlockDevice, BlockError, Geometry, Lba};
+use rootport::host::Controller;
+use rootport::host::xhci::{Options as XhciOptions, Xhci, XhciMemory};
+use rootport::platform::Platform;
+use rootport::stack::{DiskInfo, DiskState, Tables};
+use rootport::time::{Duration, Instant};
+use rootport::usb::port::PortState;
+use rootport_models::adapter::{ModelBus, ModelPlatform};
+use rootport_models::controller::xhci::{Faults, Traits};
+use rootport_models::device::scsi::pattern;
+use rootport_models::device::{Disk, UsbDevice};
+use rootport_models::machine::{Machine, Options};
+
+/// A host of the library on modelled hardware.
+pub(crate) type ModelHost = Host<'static, ModelPlatform, ModelController>;
+/// Its controllers.
+pub(crate) type ModelController = Controller<'static, ModelBus>;
+
+/// The first SuperSpeed port of the default controller, and its first USB 2 port.
+pub(crate) const SUPER_PORT: usize = 2;
+/// The first USB 2 port of the default controller.
+pub(crate) const HIGH_PORT: usize = 0;
+/// Its second USB 2 port.
+pub(crate) const OTHER_PORT: usize = 1;
+
+/// Pool that is ample for the scenarios.
+pub(crate) const POOL: usize = 1 << 20;
+
+/// A read or write of one command ends within this time, whatever happens: its own deadline of
+/// 10 s, and 20 s for the episode of recovery that follows it (`Policy`).
+pub(crate) const CALL_LIMIT: Duration = Duration::from_secs(30);
+
+/// A machine and the host on it.
+pub(crate) struct Rig {
+    /// The modelled machine.
+    pub(crate) machine: Machine,
+    /// The stack.
+    pub(crate) host: ModelHost,
+}
+
+impl Default for Rig {
+    fn default() -> Self {
+        Self::new(Options::default(), Traits::default())
+    }
+}
+
+impl Rig {
+    /// A rig with one xHCI.
+    pub(crate) fn new(options: Options, traits: Traits) -> Self {
+        Self::faulty(options, traits, Faults::none())
+    }
+
+    /// A rig with one xHCI that goes wrong as planned.
+    pub(crate) fn faulty(options: Options, traits: Traits, faults: Faults) -> Self {
+        Self::with_pool(options, traits, faults, POOL)
+    }
+
+    /// The same with so many bytes of pool.
+    pub(crate) fn with_pool(options: Options, traits: Traits, faults: Faults, pool: usize) -> Self {
+        Self::made(options, traits, faults, pool, XhciOptions::default())
+    }
+
+    /// The same with everything chosen.
+    pub(crate) fn made(
+        options: Options,
+        traits: Traits,
+        faults: Faults,
+        pool: usize,
+        driver: XhciOptions,
+    ) -> Self {
+        let machine = Machine::new(options);
+        let index = machine.add_faulty_xhci(traits, faults);
+        let platform = ModelPlatform::new(&machine);
+        let bus = platform.bus(index);
+        let tables: &'static mut Tables<ModelController, 2, 16, 8, 8> =
+            Box::leak(Box::new(Tables::new()));
+        let region = platform.coherent_region(pool);
+        let mut host = Host::new(platform, region, tables.storage());
+        let memory: &'static mut XhciMemory<8, 32, 64> = Box::leak(Box::new(XhciMemory::new()));
+        let xhci = Xhci::new(bus, 0, memory.slices(), driver);
+        let xhci = xhci.expect("the model is a plausible controller");
+        host.add_controller(Controller::Xhci(xhci))
+            .expect("there is room for a controller");
+        host.start();
+        Self { machine, host }
+    }
+
+    /// Plugs a device into a root port of the first controller, from 0.
+    pub(crate) fn plug(&self, port: usize, device: impl UsbDevice + 'static) {
+        self.machine.plug(0, port, device);
+    }
+
+    /// Pulls a device out, if one is still in, and lets the host notice it.
+    pub(crate) fn unplug(&mut self, port: usize) {
+        drop(self.machine.unplug(0, port));
+        let empty = |host: &ModelHost| port_state(host, port) == PortState::Empty;
+        let gone = |host: &ModelHost| units_at(host, port).is_empty();
+        let noticed = self.host.poll_until(Duration::from_secs(60), |host| {
+            empty(host) && gone(host) && host.bus().devices().all(|device| !is_at(&device, port))
+        });
+        assert!(
+            noticed,
+            "port {port} after it was unplugged: {}",
+            self.describe()
+        );
+    }
+
+    /// Lets time run for `span`, with the host polled.
+    pub(crate) fn run(&mut self, span: Duration) {
+        self.host.poll_until(span, |_| false);
+    }
+
+    /// Plugs a device in and waits until the port and all units are settled, at most 60 s.
+    pub(crate) fn settle(
+        &mut self,
+        port: usize,
+        device: impl UsbDevice + 'static,
+    ) -> Vec<DiskInfo> {
+        self.plug(port, device);
+        self.settle_port(port);
+        units_at(&self.host, port)
+    }
+
+    /// Waits until what is in a port is a device whose units are settled, or is given up.
+    pub(crate) fn settle_port(&mut self, port: usize) -> PortState {
+        self.host.poll_until(Duration::from_secs(60), |host| {
+            let units = units_at(host, port);
+            let pending = |disk: &DiskInfo| disk.state == DiskState::NotReady;
+            match port_state(host, port) {
+                PortState::Failed(_) => true,
+                PortState::Occupied(_) => !units.is_empty() && !units.iter().any(pending),
+                _ => false,
+            }
+        });
+        port_state(&self.host, port)
+    }
+
+    /// The units of the device in a port.
+    pub(crate) fn units_at(&self, port: usize) -> Vec<DiskInfo> {
+        units_at(&self.host, port)
+    }
+
+    /// Plugs a device in and waits for its first disk that can be used.
+    pub(crate) fn disk(&mut self, port: usize, device: impl UsbDevice + 'static) -> DiskId {
+        self.plug(port, device);
+        self.wait_for_disk(port)
+    }
+
+    /// Waits for the first disk that can be used in a port, at most 60 s.
+    pub(crate) fn wait_for_disk(&mut self, port: usize) -> DiskId {
+        self.host.poll_until(Duration::from_secs(60), |host| {
+            ready_at(host, port).is_some()
+        });
+        match ready_at(&self.host, port) {
+            Some(disk) => disk,
+            None => panic!("no disk in port {port} after 60 s: {}", self.describe()),
+        }
+    }
+
+    /// Reads whole blocks from `lba` on.
+    pub(crate) fn read(
+        &mut self,
+        disk: DiskId,
+        lba: u64,
+        bytes: usize,
+    ) -> Result<Vec<u8>, BlockError> {
+        self.read_at(disk, lba, bytes, 0)
+    }
+
+    /// The same into a buffer that begins `offset` bytes behind a page.
+    pub(crate) fn read_at(
+        &mut self,
+        disk: DiskId,
+        lba: u64,
+        bytes: usize,
+        offset: usize,
+    ) -> Result<Vec<u8>, BlockError> {
+        let mut buffer = self.machine.buffer(bytes, offset);
+        self.host.disk(disk).read(Lba(lba), &mut buffer)?;
+        Ok(buffer.to_vec())
+    }
+
+    /// Writes whole blocks from `lba` on.
+    pub(crate) fn write(&mut self, disk: DiskId, lba: u64, bytes: &[u8]) -> Result<(), BlockError> {
+        self.write_at(disk, lba, bytes, 0)
+    }
+
+    /// The same from a buffer that begins `offset` bytes behind a page.
+    pub(crate) fn write_at(
+        &mut self,
+        disk: DiskId,
+        lba: u64,
+        bytes: &[u8],
+        offset: usize,
+    ) -> Result<(), BlockError> {
+        let mut buffer = self.machine.buffer(bytes.len(), offset);
+        buffer.copy_from_slice(bytes);
+        self.host.disk(disk).write(Lba(lba), &buffer)
+    }
+
+    /// Flushes a disk.
+    pub(crate) fn flush(&mut self, disk: DiskId) -> Result<(), BlockError> {
+        self.host.disk(disk).flush()
+    }
+
+    /// Reads `blocks` blocks and compares them with what an untouched medium holds.
+    pub(crate) fn check(&mut self, disk: DiskId, lba: u64, blocks: u64) {
+        let size = self.geometry(disk).block_bytes as usize;
+        let found = self.read(disk, lba, size * blocks as usize);
+        let wanted: Vec<u8> = (lba..lba + blocks)
+            .flat_map(|lba| pattern(lba, size))
+            .collect();
+        match found {
+            Ok(found) => assert!(found == wanted, "blocks {lba} and on are not the disk's"),
+            Err(error) => panic!("blocks {lba} and on: {error}; {}", self.describe()),
+        }
+    }
+
+    /// A disk's geometry; it is ready.
+    pub(crate) fn geometry(&self, disk: DiskId) -> Geometry {
+        self.host.geometry(disk).expect("the disk is ready")
+    }
+
+    /// What `work` returns, and how much virtual time it took.
+    pub(crate) fn timed<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> (T, Duration) {
+        let before = self.now();
+        let result = work(self);
+        (result, self.now() - before)
+    }
+
+    /// The same, with `limit` asserted.
+    pub(crate) fn within<T>(&mut self, limit: Duration, work: impl FnOnce(&mut Self) -> T) -> T {
+        let (result, took) = self.timed(work);
+        assert!(
+            took <= limit,
+            "took {} ms of at most {}: {}",
+            took.as_millis(),
+            limit.as_millis(),
+            self.describe(),
+        );
+        result
+    }
+
+    /// Bytes of the pool in use.
+    pub(crate) fn pool_used(&mut self) -> usize {
+        self.host.pool_usage().used
+    }
+
+    /// Virtual time since the start.
+    pub(crate) fn now(&self) -> Instant {
+        self.host.platform().now()
+    }
+
+    /// What is there, for a message.
+    pub(crate) fn describe(&self) -> String {
+        let ports: Vec<_> = self.host.bus().ports().map(|port| port.state()).collect();
+        let units: Vec<_> = self.host.disks().map(|disk| disk.state).collect();
+        let controllers: Vec<_> = self
+            .host
+            .bus()
+            .controllers()
+            .map(|(_, state, _)| state)
+            .collect();
+        let log = self.machine.log();
+        format!("controllers {controllers:?}, ports {ports:?}, units {units:?}, log {log:?}")
+    }
+}
+
+/// A default rig with a device in its first USB 2 port, settled.
+pub(crate) fn with_device(device: &Disk) -> (Rig, Vec<DiskInfo>) {
+    let mut rig = Rig::default();
+    let units = rig.settle(HIGH_PORT, device.clone());
+    (rig, units)
+}
+
+/// A default rig with a disk in its first USB 2 port, ready.
+pub(crate) fn with_disk(device: &Disk) -> (Rig, DiskId) {
+    let mut rig = Rig::default();
+    let disk = rig.disk(HIGH_PORT, device.clone());
+    (rig, disk)
+}
+
+fn is_at(device: &rootport::usb::DeviceInfo, port: usize) -> bool {
+    usize::from(device.attachment.root_port.0) == port
+}
+
+fn units_at(host: &ModelHost, port: usize) -> Vec<DiskInfo> {
+    host.disks()
+        .filter(|disk| is_at(&disk.device, port))
+        .collect()
+}
+
+fn ready_at(host: &ModelHost, port: usize) -> Option<DiskId> {
+    let units = units_at(host, port);
+    let ready = |disk: &&DiskInfo| matches!(disk.state, DiskState::Ready(_));
+    units.iter().find(ready).map(|disk| disk.id)
+}
+
+fn port_state(host: &ModelHost, port: usize) -> PortState {
+    let mut ports = host.bus().ports();
+    let entry = ports.find(|entry| usize::from(entry.port().0) == port);
+    entry.expect("there is such a port").state()
+}

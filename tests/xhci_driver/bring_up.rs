@@ -1,0 +1,80 @@
+//! Controllers of every shape are taken over, run, and given back.
+
+use rootport::host::{HostController, PortProtocol, RootPort, RootPorts};
+use rootport_models::controller::xhci::{Firmware, Traits};
+use rootport_models::machine;
+
+use crate::rig::{Setting, with_rig, with_running};
+
+fn shapes() -> Vec<(&'static str, Setting)> {
+    let above = machine::Options::above_4_gib();
+    vec![
+        ("default", Traits::default().into()),
+        ("rk3328", Traits::rk3328().into()),
+        ("32 bits", Traits::addresses_32().into()),
+        ("odd", Traits::odd().into()),
+        (
+            "above 4 GiB",
+            Setting {
+                machine: above,
+                ..Setting::default()
+            },
+        ),
+    ]
+}
+
+#[test]
+fn controllers_of_every_shape_start_and_stop_twice() {
+    for (name, setting) in shapes() {
+        with_rig(setting, |rig| {
+            for _ in 0..2 {
+                assert_eq!(rig.start(), Ok(()), "{name}");
+                assert_eq!(rig.stop(), Ok(()), "{name}");
+                rig.pool.reclaim_controller(0);
+            }
+        });
+    }
+}
+
+#[test]
+fn what_was_said_to_be_needed_is_enough() {
+    for (name, setting) in shapes() {
+        with_rig(setting, |rig| {
+            let before = rig.pool.usage().used;
+            let requirement = rig.xhci.requirement();
+            assert_eq!(rig.start(), Ok(()), "{name}");
+            let used = rig.pool.usage().used - before;
+            assert!(
+                used <= requirement.pool,
+                "{name}: {used} of {requirement:?}"
+            );
+            assert!(
+                used + 8192 >= requirement.pool,
+                "{name}: {used} of {requirement:?}"
+            );
+        });
+    }
+}
+
+#[test]
+fn ports_are_of_the_protocol_that_the_chip_says() {
+    with_running(Traits::odd(), |rig| {
+        let protocols = [0, 1, 2].map(|port| rig.xhci.port_protocol(RootPort(port)));
+        use PortProtocol::{Usb2, Usb3};
+        assert_eq!(protocols, [Usb3, Usb2, Usb2]);
+    });
+}
+
+#[test]
+fn a_firmware_that_keeps_the_controller_is_a_typed_error_after_a_second() {
+    let traits = Traits {
+        firmware: Firmware::Keeps,
+        ..Traits::default()
+    };
+    with_rig(traits, |rig| {
+        use rootport::host::ControllerFault::FirmwareHolds;
+        assert_eq!(rig.start(), Err(FirmwareHolds));
+        let took = rig.now().as_micros();
+        assert!((1_000_000..1_010_000).contains(&took), "{took} us");
+    });
+}
