@@ -3,9 +3,11 @@
 
 mod bring_up;
 mod ownership;
+mod periodic;
 mod ports;
 mod probe;
 mod raw;
 mod registers;
 mod schedule;
+mod splits;
 mod transfers;

@@ -162,9 +162,9 @@ impl Ehci {
         token.set(status::COMPLETE_SPLIT, false);
         token.set(TRANSLATOR_ERROR, went == Went::Failed);
         held.head.set_token(token);
-        let patience = around.now + timing::PATIENCE;
-        let put_off = went == Went::PutOff;
-        held.quiet_until = put_off.then_some(patience);
+        // Nobody knows when a device below a hub will be ready: a leap of a microframe at the most.
+        let put_off = went == Went::PutOff && held.list == List::Asynchronous;
+        held.quiet_until = put_off.then_some(around.now + timing::MICROFRAME);
         if !put_off {
             self.traversal.made_progress();
         }
