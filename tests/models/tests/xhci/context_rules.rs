@@ -192,10 +192,14 @@ fn a_bulk_endpoint_has_the_packets_of_its_speed() {
 }
 
 #[test]
-fn an_interrupt_endpoint_has_interval_and_payload() {
+fn an_interrupt_endpoint_says_what_it_moves_in_an_interval() {
     let interrupt = 64 << 16 | 7 << 3 | 3 << 1;
     configure_breaks("xHCI 1.2 §6.2.3.8", 0, 4, 1, interrupt);
-    configure_breaks("xHCI 1.2 §6.2.3.6", 0, 4, 0, 16 << 16);
+}
+
+#[test]
+fn a_bulk_in_endpoint_has_no_interval() {
+    configure_breaks("xHCI 1.2 §6.2.3.6", 0, 4, 0, 3 << 16);
 }
 
 #[test]

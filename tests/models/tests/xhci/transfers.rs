@@ -2,8 +2,7 @@
 
 use rootport_models::controller::xhci::{AfterShort, CompletionFault, Death, Faults, Traits};
 use rootport_models::device::base::{Answer, Request};
-use rootport_models::device::scsi::LogicalUnit;
-use rootport_models::device::{Link, MILLISECOND, Script};
+use rootport_models::device::{MILLISECOND, Script};
 
 use crate::raw::{CHAIN, DATA, IN, IOC, ISP, NORMAL, Raw, STATUS, configured, machine, with_disks};
 
@@ -311,17 +310,4 @@ fn a_block_event_interrupt_is_an_event_without_an_interrupt() {
     raw.kick(slot, 4);
     assert_eq!(raw.event().pointer(), at);
     assert_eq!(raw.machine.statistics(0).interrupts, before);
-}
-
-#[test]
-fn several_units_share_the_event_ring() {
-    let mut raw = with_script(
-        Traits::default(),
-        Script::new()
-            .unit(LogicalUnit::stick(1000))
-            .speed(Link::High),
-    );
-    let slot = raw.address(0);
-    raw.configure_bulk(slot, 0);
-    raw.read_blocks(slot, 5, 1);
 }

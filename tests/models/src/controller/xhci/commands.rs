@@ -199,12 +199,10 @@ impl Xhci {
             Some(CompletionFault::Code(code)) => Ok(Answer::of_slot(code, current.trb.slot())),
             _ => self.execute(around, &mut current),
         };
-        let again = outcome.err();
         self.commands.current = Some(current);
-        match (outcome, again) {
-            (Ok(answer), _) => self.complete_command(around, answer.code, answer.slot),
-            (Err(_), Some(at)) => self.agenda.add(at, Due::Command(life)),
-            (Err(_), None) => {}
+        match outcome {
+            Ok(answer) => self.complete_command(around, answer.code, answer.slot),
+            Err(at) => self.agenda.add(at, Due::Command(life)),
         }
     }
 
