@@ -259,3 +259,11 @@ fn the_frame_list_is_memory() {
     raw.run();
     raw.start_periodic();
 }
+
+#[test]
+#[should_panic(expected = "Policy: release before the register: a schedule's enable bit")]
+fn stores_are_released_before_a_schedule_is_enabled() {
+    let raw = running();
+    raw.machine.store(raw.frames, &[END]);
+    raw.set(USBCMD, PSE);
+}

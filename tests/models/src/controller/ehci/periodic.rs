@@ -18,7 +18,6 @@ const ENDLESS: usize = 256;
 impl Ehci {
     /// The periodic schedule has just been switched on.
     pub(super) fn begin_periodic(&mut self, around: &mut Surroundings<'_>) {
-        self.check_memory_released(around, "PSE");
         let base = self.frame_list();
         let length = 4 * self.operational.frame_list_length() as usize;
         require!(

@@ -5,7 +5,7 @@ use super::interrupts::PORT_CHANGE;
 use super::{Due, Ehci, Traits};
 use crate::broken::require;
 use crate::controller::Surroundings;
-use crate::device::{Link, MILLISECOND, Nanoseconds, UsbDevice};
+use crate::device::{Link, MICROSECOND, MILLISECOND, Nanoseconds, UsbDevice};
 
 const CONNECTED: u32 = 1;
 const CONNECT_CHANGE: u32 = 1 << 1;
@@ -32,6 +32,8 @@ const RESERVED: u32 = 0xff80_0200;
 
 /// USB 2.0 §7.1.7.5, tDRSTR: how long a root port's reset lasts.
 const RESET_LENGTH: Nanoseconds = 50 * MILLISECOND;
+/// The driver's clock counts whole microseconds: it may be off by one at each end.
+const CLOCK_STEP: Nanoseconds = 2 * MICROSECOND;
 
 /// Where a port is with its reset.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -340,7 +342,7 @@ impl Ehci {
     ) {
         let held = around.now - since;
         require!(
-            held >= RESET_LENGTH || !self.ports[index].connected,
+            held + CLOCK_STEP >= RESET_LENGTH || !self.ports[index].connected,
             "USB 2.0 §7.1.7.5",
             "port {index} was in reset for {} µs only",
             held / 1_000

@@ -75,7 +75,6 @@ enum Visit {
 impl Ehci {
     /// The asynchronous schedule has just been switched on.
     pub(super) fn begin_asynchronous(&mut self, around: &mut Surroundings<'_>) {
-        self.check_memory_released(around, "ASE");
         self.traversal.reset();
         self.walk_asynchronous(around);
         self.start_event(around);
