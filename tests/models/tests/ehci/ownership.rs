@@ -351,3 +351,90 @@ fn the_unlinking_is_released_before_the_doorbell() {
     raw.machine.store(raw.head, &[next]);
     raw.set(USBCMD, IAAD);
 }
+
+#[test]
+#[should_panic(expected = "EHCI 1.0 §4.10.2: the qTD at")]
+fn the_current_qtd_is_not_deactivated() {
+    let (raw, probe) = with_device();
+    probe.habit(2, Habit::Nak(None));
+    let mut queue = raw.linked(bulk(0, 2));
+    let sent = raw.submit(&mut queue, OUT, raw.machine.coherent(4096), 512);
+    raw.machine.advance(MILLISECOND);
+    let [token] = raw.machine.load(sent + 8);
+    raw.machine.store(sent + 8, &[token & !ACTIVE]);
+}
+
+#[test]
+#[should_panic(expected = "is active for the controller and not for the CPU")]
+fn a_deactivation_is_released() {
+    let (raw, probe) = with_device();
+    probe.habit(2, Habit::Nak(None));
+    let mut queue = raw.linked(bulk(0, 2));
+    let buffer = raw.machine.coherent(4096);
+    raw.submit(&mut queue, OUT, buffer, 512);
+    let behind = raw.submit(&mut queue, OUT, buffer, 512);
+    let [token] = raw.machine.load(behind + 8);
+    probe.habit(2, Habit::Stream);
+    // Much other memory, so that chance does not let just this store out early.
+    for _ in 0..200 {
+        let _ = raw.machine.coherent(64);
+    }
+    raw.machine.store(behind + 8, &[token & !ACTIVE]);
+    raw.machine.advance(5 * MILLISECOND);
+}
+
+#[test]
+#[should_panic(expected = "EHCI 1.0 §3.5: a queue leads to 0x70000000")]
+fn a_queue_leads_to_memory() {
+    let raw = running();
+    let queue = raw.queue(bulk(0, 1));
+    raw.machine.store(queue.at + 16, &[0x7000_0000]);
+    raw.machine.release();
+    raw.link(queue);
+}
+
+#[test]
+#[should_panic(expected = "EHCI 1.0 §3: the qTD")]
+fn a_long_qtd_does_not_cross_a_page() {
+    let raw = Raw::running(Traits::addresses_64());
+    let queue = raw.queue(bulk(0, 1));
+    let memory = raw.machine.coherent(8192) + 4096 - 32;
+    let words = raw.words(IN | ACTIVE, raw.head, 0, END);
+    raw.machine.store(memory, &words);
+    raw.machine.store(queue.at + 16, &[memory as u32]);
+    raw.machine.release();
+    raw.link(queue);
+}
+
+#[test]
+#[should_panic(expected = "reserved bits of the horizontal link")]
+fn reserved_bits_of_a_link_are_zero() {
+    let raw = running();
+    let queue = raw.queue(bulk(0, 1));
+    raw.machine.store(queue.at, &[raw.head as u32 | 0x1a]);
+    raw.machine.release();
+    raw.machine.store(raw.head, &[queue.at as u32 | 2]);
+}
+
+#[test]
+#[should_panic(expected = "reserved bits of the current qTD pointer")]
+fn reserved_bits_of_the_current_pointer_are_zero() {
+    let raw = running();
+    let queue = raw.queue(bulk(0, 1));
+    raw.machine.store(queue.at + 12, &[1]);
+    raw.machine.release();
+    raw.link(queue);
+}
+
+#[test]
+#[should_panic(expected = "a reserved PID code in the overlay")]
+fn an_overlay_that_goes_on_has_a_direction() {
+    let (raw, _probe) = with_device();
+    let queue = raw.queue(bulk(0, 1));
+    raw.machine.store(queue.at + 12, &[queue.tail as u32]);
+    raw.machine
+        .store(queue.at + 24, &[ACTIVE | 3 << 10 | 3 << 8]);
+    raw.machine.release();
+    raw.link(queue);
+    raw.machine.advance(MILLISECOND);
+}

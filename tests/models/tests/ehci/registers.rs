@@ -172,6 +172,12 @@ fn reserved_bits_of_the_interrupt_enables_are_written_as_zero() {
 }
 
 #[test]
+#[should_panic(expected = "model: the interrupt of a frame list rollover")]
+fn rollovers_do_not_interrupt() {
+    fresh(Traits::default()).write(USBINTR, 1 << 3);
+}
+
+#[test]
 #[should_panic(expected = "EHCI 1.0 §2.3.4: FRINDEX was written while")]
 fn the_frame_index_is_not_written_while_the_controller_runs() {
     running().write(FRINDEX, 0);
@@ -251,7 +257,7 @@ fn stores_are_released_before_the_controller_is_started() {
 }
 
 #[test]
-#[should_panic(expected = "EHCI 1.0 §4.6: 4096 bytes of the frame list")]
+#[should_panic(expected = "EHCI 1.0 §4.6: the frame list at 0x1000 is no coherent memory")]
 fn the_frame_list_is_memory() {
     let raw = fresh(Traits::default());
     raw.program();

@@ -431,6 +431,11 @@ impl Ehci {
             "EHCI 1.0 §2.3.3",
             "USBINTR = {value:#x}: reserved bits are written as zero"
         );
+        require!(
+            value & ROLLOVER == 0,
+            "model",
+            "the interrupt of a frame list rollover is not modelled"
+        );
         self.interrupts.enabled = value;
     }
 

@@ -136,14 +136,6 @@ impl Port {
 }
 
 impl Ehci {
-    /// What the device in a port shows to the companion controller that owns it, if one does.
-    #[must_use]
-    pub fn companion_sees(&self, port: usize, now: Nanoseconds) -> Option<Link> {
-        let port = self.ports.get(port)?;
-        let device = port.device.as_ref()?;
-        device.link(now).filter(|_| port.owner && port.powered)
-    }
-
     pub(super) fn plug_device(
         &mut self,
         around: &mut Surroundings<'_>,

@@ -86,8 +86,8 @@ impl Ehci {
             ),
             None => broken!(
                 "EHCI 1.0 §4.10.2",
-                "the qTD at {place:#x} came alive without having been handed over: its memory is \
-                 used for something else"
+                "the qTD at {place:#x} is active for the controller and not for the CPU: a store that \
+                 takes it back is still under way"
             ),
         }
     }
