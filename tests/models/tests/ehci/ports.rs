@@ -1,4 +1,4 @@
-//! Root ports: connection, reset, companions, power (EHCI 1.0 §2.3.9, §4.2, §4.3).
+//! Root ports: connection, reset, companions, power (EHCI 1.0 §2.3.9, §4.2).
 
 use rootport_models::controller::ehci::{Faults, Traits};
 use rootport_models::device::{Link, MILLISECOND};

@@ -190,7 +190,13 @@ fn a_split_starts_once_a_frame() {
 }
 
 #[test]
-#[should_panic(expected = "not before two microframes later")]
+#[should_panic(expected = "not from two microframes later on in the same frame")]
 fn a_split_completes_two_microframes_after_its_start() {
     executes_interrupt(0x1, 0x6);
+}
+
+#[test]
+#[should_panic(expected = "not from two microframes later on in the same frame")]
+fn a_split_ends_in_the_frame_of_its_start() {
+    executes_interrupt(0x40, 0x5);
 }

@@ -14,7 +14,7 @@
 //! | `registers` | the register map: width, which bits are reserved | 2.2, 2.3 |
 //! | `operational` | USBCMD to CONFIGFLAG: run, halt, reset, schedule enables | 2.3, 4.1 |
 //! | `interrupts` | status bits, the threshold, the line | 2.3.2, 4.15 |
-//! | `ports` | PORTSC and the state of each root port | 2.3.9, 4.2, 4.3 |
+//! | `ports` | PORTSC and the state of each root port | 2.3.9, 4.2 |
 //! | `bus` | one transaction on all enabled ports; which turn comes when | 4.4 |
 //! | `token`, `queue_head`, `transfer_descriptor`, `buffer` | structures, field by field | 3.5, 3.6 |
 //! | `ownership` | what the controller may hold of memory, and who changed it | 4.8, 4.10 |

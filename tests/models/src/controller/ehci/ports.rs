@@ -1,5 +1,5 @@
 //! Root ports: PORTSC, and what a connection, a reset, a companion or a lost device does to it
-//! (EHCI 1.0 §2.3.9, §4.2, §4.3).
+//! (EHCI 1.0 §2.3.9, §4.2).
 
 use super::interrupts::PORT_CHANGE;
 use super::{Due, Ehci, Traits};
@@ -399,7 +399,7 @@ impl Ehci {
         }
     }
 
-    /// §4.3.1: too much current switches the port off, where power can be switched at all.
+    /// §4.2.5: too much current switches the port off, where power can be switched at all.
     pub(super) fn over_current(&mut self, around: &mut Surroundings<'_>, index: usize, on: bool) {
         let port = &mut self.ports[index];
         port.over_current = on;

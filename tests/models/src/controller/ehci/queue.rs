@@ -148,7 +148,7 @@ impl Ehci {
             .write_words(place + 4 * TOKEN as u64, &[token.0]);
         *around.noticed = true;
         self.look(around, at);
-        // §4.10.7, §4.15.1: IOC, or a short packet; and any error that halts.
+        // §4.10.8, §4.15.1: IOC, or a short packet; and any error that halts.
         let short = token.bytes() != 0 && !token.is_halted();
         if token.interrupts() || short {
             self.raise_at_threshold(around, COMPLETION);

@@ -6,7 +6,7 @@ use super::{Ehci, List, timing};
 use crate::controller::Surroundings;
 use crate::device::Nanoseconds;
 
-/// The NAK counter reload control (§4.9.1, figure 4-10).
+/// The NAK counter reload control (§4.9.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum NakReload {
     #[default]
@@ -49,7 +49,7 @@ impl Traversal {
         self.progress = true;
     }
 
-    /// §4.8.5, §4.9.1: what the head of the list does. Whether the list is empty.
+    /// §4.8.6, §4.9.1: what the head of the list does. Whether the list is empty.
     fn visit_head(&mut self) -> bool {
         let empty = !self.reclamation;
         self.reclamation = false;
@@ -81,7 +81,7 @@ impl Ehci {
         self.plan_turn((around.now + 1).max(self.turn.free_at));
     }
 
-    /// §4.8.4: the traversal begins in a new microframe, or after sleep.
+    /// §4.8.5: the traversal begins in a new microframe, or after sleep.
     pub(super) fn start_event(&mut self, _around: &mut Surroundings<'_>) {
         if !self.operational.is_on(List::Asynchronous) {
             return;
