@@ -1,7 +1,7 @@
 //! USB controllers behind the machine's PCIe host bridge.
 
 use board_common::aarch64::Start;
-use board_common::aarch64::tables::Memory;
+use board_common::tables::Memory;
 use board_common::gic::InterruptId;
 use board_common::pcie::config::{Address, BUS_BYTES, Ecam};
 use board_common::pcie::function::InterruptPin;
