@@ -14,6 +14,7 @@
 //!   | storage  choose, function, bot                |   how SCSI rides USB
 //!   | usb      ports, enumeration, operations       |   the bus
 //!   | host     traits; xhci, ehci                   |   controllers
+//!   | soc      allwinner                            |   what a chip needs before they work
 //!   +-----------------------------------------------+
 //!   | dma | mmio | arch            (all the unsafe)  |   memory, registers, the CPU
 //!   +-----------------------------------------------+
@@ -79,8 +80,9 @@
 //! |---|---|
 //! | `xhci` | `host::xhci`, and a variant of [`host::Controller`] |
 //! | `ehci` | `host::ehci`, likewise |
+//! | `allwinner` | `soc::allwinner`: clocks, resets and PHYs of the USB ports of Allwinner chips |
 //!
-//! Both are on by default. Without any, [`host::Controller`] has no values; a driver of your own that
+//! The first two are on by default. Without them, [`host::Controller`] has no values; a driver of your own that
 //! has the five traits can be given to [`Host`] instead.
 #![cfg_attr(not(test), no_std)]
 #![deny(unsafe_code)]
@@ -101,6 +103,9 @@ pub mod storage;
 pub mod usb;
 
 pub mod host;
+
+#[cfg(feature = "allwinner")]
+pub mod soc;
 
 #[allow(unsafe_code)]
 pub mod dma;
