@@ -7,12 +7,24 @@
 use core::fmt;
 
 use crate::dma::Dma;
+use crate::host::RootPort;
 use crate::mmio::Bus;
 use crate::time::{Duration, Instant};
 
 /// A controller of a host, by the order in which it was added.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct ControllerId(pub u8);
+
+/// How the power of a root port can be switched.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PortPower {
+    /// It cannot.
+    AlwaysOn,
+    /// By the controller, for this port alone.
+    Port,
+    /// By the platform, together with all ports that name the same rail.
+    Rail(u8),
+}
 
 /// What a board or kernel provides.
 pub trait Platform: Dma {
@@ -38,6 +50,17 @@ pub trait Platform: Dma {
 
     /// Whether [`Platform::cut_dma`] works for this controller.
     fn can_cut_dma(&self, controller: ControllerId) -> bool;
+
+    /// How the power of a root port can be switched: the port's fault domain, as far as power goes.
+    fn port_power(&self, controller: ControllerId, port: RootPort) -> PortPower {
+        let _ = (controller, port);
+        PortPower::AlwaysOn
+    }
+
+    /// Switches a rail that [`Platform::port_power`] names.
+    fn switch_rail(&self, rail: u8, on: bool) {
+        let _ = (rail, on);
+    }
 
     /// A line for a person: what was found, what failed and why. Dropped by default.
     fn log(&self, line: fmt::Arguments<'_>) {

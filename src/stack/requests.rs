@@ -1,7 +1,9 @@
 //! The queue face: requests in, completions out.
 
 use super::Host;
-use crate::block::queue::{Completion, DiskId, Operation, RequestId, RequestSlot, RequestState};
+use crate::block::queue::{
+    Completion, DiskId, HolderId, Operation, RequestId, RequestSlot, RequestState,
+};
 use crate::block::{BlockError, Geometry};
 use crate::dma::{DmaBuffer, RawBuffer};
 use crate::platform::Platform;
@@ -81,6 +83,18 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         operation: Operation,
         memory: Option<RawBuffer>,
     ) -> Result<RequestId, BlockError> {
+        self.submit_for(disk, operation, memory, None)
+    }
+
+    /// The same, for a holder of the disk.
+    #[inline]
+    pub(super) fn submit_for(
+        &mut self,
+        disk: DiskId,
+        operation: Operation,
+        memory: Option<RawBuffer>,
+        holder: Option<HolderId>,
+    ) -> Result<RequestId, BlockError> {
         let unit = self.unit(disk).ok_or(BlockError::Disconnected)?;
         let function = unit.function;
         let geometry = unit.geometry()?;
@@ -107,6 +121,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         slot.blocks = blocks;
         slot.done = 0;
         slot.failures = 0;
+        slot.holder = holder;
         self.waiting += 1;
         let now = self.platform.now();
         self.schedule(function, now);

@@ -66,10 +66,11 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         oldest.map(|(_, index)| index)
     }
 
+    /// Whether a unit is one of the function's, and not being opened again.
     fn is_unit_of(&self, unit: u8, function: u8) -> bool {
-        self.units
-            .get(usize::from(unit))
-            .is_some_and(|entry| entry.function == function)
+        self.units.get(usize::from(unit)).is_some_and(|entry| {
+            entry.function == function && (entry.is_ready() || entry.before.is_none())
+        })
     }
 
     fn begin_bring_up(&mut self, function: u8, unit: u8, now: Instant) -> bool {
@@ -98,7 +99,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let Some(slot) = self.requests.get_mut(usize::from(request)) else {
             return false;
         };
-        let Some(unit) = self.units.get(usize::from(slot.disk.index)) else {
+        let Some(unit) = self.units.get_mut(usize::from(slot.disk.index)) else {
             return false;
         };
         match unit.command_for(slot, &self.policy) {
@@ -139,7 +140,11 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             return;
         };
         let work = core::mem::replace(&mut slot.work, Work::None);
-        self.work_ended(function, work, outcome, now);
+        let keeps_waiting = self.climb_after(function, outcome, now);
+        // A request that keeps waiting is scheduled again; a bring-up knows best itself.
+        if !keeps_waiting || matches!(work, Work::Unit(_)) {
+            self.work_ended(function, work, outcome, now);
+        }
         self.schedule(function, now);
     }
 
@@ -161,6 +166,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             return;
         };
         if let Some(result) = unit.request_ended(slot, outcome) {
+            let result = self.weigh_flush(request, result);
             self.end_request(request, result);
             if let Err(error) = result {
                 self.weigh_failure(index, error, now);

@@ -68,6 +68,10 @@ pub struct DeviceEntry {
     pub(crate) control_count: u8,
     /// How far its configuration has come.
     pub(crate) configuring: Option<Configuring>,
+    /// Which attempt to bring up what is in the port found it, from 0.
+    pub(crate) attempt: u8,
+    /// It is being closed because it was given up so: its port may have another attempt.
+    pub(crate) given_up: Option<UsbError>,
     /// What the driver of its function is called, for people.
     pub(crate) driver: &'static str,
 }
@@ -95,6 +99,8 @@ impl DeviceEntry {
         deadline: Instant::NEVER,
         control_count: 0,
         configuring: None,
+        attempt: 0,
+        given_up: None,
         driver: "",
     };
 }

@@ -2,6 +2,7 @@
 //!
 //! A field report becomes a test in `field_cases`, named after what the device does.
 
+mod attempts;
 mod field_cases;
 mod good_disk;
 mod letting_go;

@@ -38,9 +38,6 @@ pub(crate) const POOL: usize = 1 << 20;
 /// 10 s, and 20 s for the episode of recovery that follows it (`Policy`).
 pub(crate) const CALL_LIMIT: Duration = Duration::from_secs(30);
 
-/// The same for a flush: 60 s and 20 s.
-pub(crate) const FLUSH_LIMIT: Duration = Duration::from_secs(80);
-
 /// A machine and the host on it.
 pub(crate) struct Rig {
     /// The modelled machine.

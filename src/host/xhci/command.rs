@@ -258,20 +258,30 @@ impl<B: Bus> Xhci<'_, B> {
         }
     }
 
-    /// Writes all commands but the victim again, and rings once.
+    /// Writes all commands but the victim again, the oldest first, and rings once.
     fn replace_commands(&mut self, victim: u32, now: Instant) {
         let Some(base) = self.base.as_mut() else {
             return;
         };
-        let devices = self.devices.iter_mut().map(|device| &mut device.command);
-        let endpoints = self
-            .endpoints
-            .iter_mut()
-            .map(|endpoint| &mut endpoint.command);
-        for slot in devices.chain(endpoints) {
-            if let Some(command) = slot.filter(|command| command.serial != victim) {
-                *slot = base.commands.place(command.trb, now).or(*slot);
-            }
+        let written = base.commands.written;
+        // Serials wrap; those of commands that are written again lie behind `written`.
+        let age = |command: &Command| written.wrapping_sub(command.serial) as i32;
+        loop {
+            let devices = self.devices.iter_mut().map(|device| &mut device.command);
+            let endpoints = self
+                .endpoints
+                .iter_mut()
+                .map(|endpoint| &mut endpoint.command);
+            let oldest = devices
+                .chain(endpoints)
+                .flatten()
+                .filter(|command| command.serial != victim && age(command) >= 0)
+                .max_by_key(|command| age(command));
+            let Some(command) = oldest else { break };
+            let Some(again) = base.commands.place(command.trb, now) else {
+                break;
+            };
+            *command = again;
         }
         release();
         self.blocks.ring(0, 0, 0);

@@ -14,7 +14,7 @@ use crate::usb::device::{DeviceEntry, DeviceId, DeviceState, Requester};
 use crate::usb::enumerate::{Action, Description, Enumeration, Input};
 use crate::usb::error::UsbError;
 use crate::usb::operation::Operation;
-use crate::usb::port::{ATTEMPTS, PortState, RETRY_PAUSE};
+use crate::usb::port::{ATTEMPTS, PortEntry, PortState, RETRY_PAUSE};
 use crate::usb::setup::SetupPacket;
 use crate::usb::speed::Speed;
 
@@ -353,6 +353,7 @@ impl<C: Driver> Bus<'_, C> {
         entry.state = DeviceState::Described;
         entry.descriptor = Some(description.device);
         entry.configuration_length = description.configuration_length;
+        entry.attempt = lane.attempt;
         if let Some(port) = self.ports.get_mut(lane.port) {
             port.state = PortState::Occupied(device);
         }
@@ -395,24 +396,57 @@ impl<C: Driver> Bus<'_, C> {
         let Some(Some(error)) = lane.ended else {
             return;
         };
-        if let Some(driver) = self.driver(controller) {
-            if error == UsbError::NeedsCompanion {
-                driver.hand_over(lane.root_port);
-            } else if lane.attempt + 1 >= ATTEMPTS {
-                driver.disable_port(lane.root_port);
-            }
-        }
-        let Some(port) = self.ports.get_mut(lane.port) else {
+        self.attempt_failed(lane.port, lane.attempt, error, now);
+    }
+
+    /// An attempt to bring up what is in a port has failed, and nothing of it is left: the port waits
+    /// for its next attempt, or is left alone after the last one.
+    fn attempt_failed(&mut self, port: usize, attempt: u8, error: UsbError, now: Instant) {
+        let Some(entry) = self.ports.get(port) else {
             return;
         };
-        let final_error = error == UsbError::NeedsCompanion || lane.attempt + 1 >= ATTEMPTS;
-        port.state = if final_error {
+        let (controller, root_port) = (entry.controller, entry.port);
+        let is_last = attempt + 1 >= ATTEMPTS;
+        if let Some(driver) = self.driver(controller) {
+            if error == UsbError::NeedsCompanion {
+                driver.hand_over(root_port);
+            } else if is_last {
+                driver.disable_port(root_port);
+            }
+        }
+        let Some(entry) = self.ports.get_mut(port) else {
+            return;
+        };
+        entry.state = if is_last || error == UsbError::NeedsCompanion {
             PortState::Failed(error)
         } else {
-            PortState::Waiting(now + RETRY_PAUSE, lane.attempt + 1)
+            PortState::Waiting(now + RETRY_PAUSE, attempt + 1)
         };
         // A change during the attempt was put off.
-        port.changed = true;
+        entry.changed = true;
+        self.wake_at(now);
+    }
+
+    /// A device that was described could not be taken into use, for a reason that another attempt
+    /// with a new reset may cure: it is closed, and its port gets the attempts that are left.
+    pub fn try_again(&mut self, device: DeviceId, error: UsbError, now: Instant) {
+        if let Some(entry) = self.device_mut(device) {
+            entry.given_up = Some(error);
+            self.close(device, now);
+        }
+    }
+
+    /// A device that was given up is closed, unless it was pulled meanwhile.
+    pub(super) fn given_up_closed(&mut self, device: DeviceId, now: Instant) {
+        let Some(entry) = self.device(device) else {
+            return;
+        };
+        let (attempt, given_up) = (entry.attempt, entry.given_up);
+        let on_it = |entry: &PortEntry| entry.state == PortState::Occupied(device);
+        let port = self.ports.iter().position(on_it);
+        if let (Some(error), Some(port)) = (given_up, port) {
+            self.attempt_failed(port, attempt, error, now);
+        }
     }
 
     /// Whether the lane of this device's controller holds it.

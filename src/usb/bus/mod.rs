@@ -78,11 +78,20 @@ pub enum BusEvent {
     },
     /// A device has gone or was given up. Its transfers may still be in flight.
     Gone(DeviceId),
-    /// The controller has let go of a device that has gone: none of its memory is reached now.
-    Closed(DeviceId),
+    /// The controller has let go of a device: none of its memory is reached now.
+    Closed(DeviceId, Fate),
     /// A controller has died and could not be stopped: it may reach memory of its devices for ever,
     /// unless the platform can cut its DMA. They are reported as closed after that.
     Runaway(ControllerId, ControllerFault),
+}
+
+/// What becomes of a device that was closed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// It has gone, or was given up.
+    Gone,
+    /// Its port or its controller is reset: if it is not pulled meanwhile, it is described again.
+    Returning,
 }
 
 /// An open endpoint of a device, as its driver holds it.

@@ -1,7 +1,7 @@
 //! Operations on devices: carries out what [`Running`] answers, and closes devices.
 
 use super::lane::data_offset;
-use super::{Bus, BusEvent, ControllerState, Driver, token};
+use super::{Bus, BusEvent, ControllerState, Driver, Fate, token};
 use crate::dma::Segment;
 use crate::host::{DeviceHandle, EndpointHandle, HostError, Outcome, Report, Sequence, Transfer};
 use crate::platform::ControllerId;
@@ -271,12 +271,19 @@ impl<C: Driver> Bus<'_, C> {
     pub(super) fn closed(&mut self, id: DeviceId, now: Instant) -> Option<BusEvent> {
         let controller = self.device(id)?.controller;
         let on_lane = self.is_on_lane(id);
+        self.given_up_closed(id, now);
         self.release(id);
+        let is_restarting = self.controller_state(controller) == Some(ControllerState::Restarting);
+        let fate = if self.port_left(id, now) || is_restarting {
+            Fate::Returning
+        } else {
+            Fate::Gone
+        };
         if on_lane {
             self.lane_closed(controller, now);
             return None;
         }
-        Some(BusEvent::Closed(id))
+        Some(BusEvent::Closed(id, fate))
     }
 
     /// Frees a device's place in the table.

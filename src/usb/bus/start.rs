@@ -196,6 +196,7 @@ impl<C: Driver> Bus<'_, C> {
     /// The devices of a controller that reaches no memory are gone; each is released and reported
     /// by [`Bus::release_dead_devices`], after which the controller may start again.
     fn orphan(&mut self, controller: ControllerId, now: Instant) {
+        let is_restarting = self.controller_state(controller) == Some(ControllerState::Restarting);
         for port in self
             .ports
             .iter_mut()
@@ -203,6 +204,7 @@ impl<C: Driver> Bus<'_, C> {
         {
             port.state = PortState::Empty;
             port.changed = false;
+            port.kept = is_restarting;
         }
         for entry in self
             .devices

@@ -80,8 +80,6 @@ fn babble_and_silence_on_endpoint_zero_leave_it_usable() {
     }
 }
 
-/// Where the transfers of a plain read begin: the counts of endpoint 0, IN and OUT when the disk has
-/// become ready.
 #[test]
 fn every_halting_code_at_every_transfer_of_bulk_in_and_out_is_survived() {
     for (port, link) in [(HIGH_PORT, Link::High), (SUPER_PORT, Link::Super)] {

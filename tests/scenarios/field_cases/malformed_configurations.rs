@@ -5,15 +5,20 @@ use crate::rig::{HIGH_PORT, OTHER_PORT, Rig};
 use rootport::stack::DiskState;
 use rootport::time::Duration;
 use rootport::usb::PortState;
-use rootport_models::device::field::descriptors::all;
+use rootport_models::device::field::descriptors::{Malformed, all};
 use rootport_models::device::field::good_stick;
+
+/// Announces one endpoint, and two come. The second one is not believed (USB 2.0 §9.6.5), so there is
+/// no disk, although a more lenient host would find one.
+const BEYOND_ITS_COUNT: &str = "more endpoints than announced";
+
+fn works(malformed: &Malformed) -> bool {
+    malformed.usable && malformed.fault != BEYOND_ITS_COUNT
+}
 
 #[test]
 fn a_disk_that_the_bytes_still_name_works() {
-    for malformed in all() {
-        if !malformed.usable {
-            continue;
-        }
+    for malformed in all().iter().filter(|malformed| works(malformed)) {
         let mut rig = Rig::default();
         let units = rig.settle(HIGH_PORT, malformed.disk.clone());
         assert!(
@@ -31,10 +36,7 @@ fn a_disk_that_the_bytes_still_name_works() {
 
 #[test]
 fn a_disk_that_the_bytes_do_not_name_is_refused_in_time() {
-    for malformed in all() {
-        if malformed.usable {
-            continue;
-        }
+    for malformed in all().iter().filter(|malformed| !works(malformed)) {
         let mut rig = Rig::default();
         rig.plug(HIGH_PORT, malformed.disk.clone());
         rig.run(Duration::from_secs(10));

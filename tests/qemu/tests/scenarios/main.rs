@@ -1,3 +1,6 @@
 //! Board images in QEMU, scenario by scenario. Each test starts its own machine.
 
+mod demo;
+mod hot_plug;
+mod several_disks;
 mod start;

@@ -3,6 +3,9 @@
 use std::time::Duration;
 
 use rootport_qemu_tests::{Bench, boot_by_u_boot, listen};
+use xtask::demo::verdict::Verdict;
+use xtask::disk::{DemoDisk, Table};
+use xtask::qemu::{Access, UsbDisk};
 
 const WITH_EL2: [&str; 2] = ["-machine", "virtualization=on"];
 
@@ -67,5 +70,36 @@ fn a_fault_is_reported_in_words_and_ends_the_machine() {
             console.to_lowercase().contains(&word.to_lowercase()),
             "no {word} in:\n{console}"
         );
+    }
+}
+
+#[test]
+fn an_unknown_word_on_the_command_line_is_refused() {
+    let bench = Bench::virt("qemu-xhci").unwrap();
+    let error = bench
+        .run("start-unknown", "rootport.mode=dance", &[])
+        .unwrap_err();
+    assert!(
+        error.to_string().starts_with("the board failed: "),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_disk_is_read_after_u_boots_hand_off_at_both_levels() {
+    for (name, words) in [
+        ("u-boot-disk-el1", &[][..]),
+        ("u-boot-disk-el2", &WITH_EL2[..]),
+    ] {
+        let disk = DemoDisk::make(name, Table::Mbr).unwrap();
+        let usb_disk = UsbDisk::new("disk0", disk.path(), Access::ReadOnly);
+        let bench = Bench::virt("qemu-xhci").unwrap();
+        let machine = bench.machine(&[&usb_disk]).unwrap().with(words);
+        // Its own look at the bus: windows and command registers are not as after a reset.
+        let commands = ["pci enum"];
+        let mut machine =
+            boot_by_u_boot(&bench, machine, name, &commands, "rootport.mode=read").unwrap();
+        let transcript = listen(&mut machine).unwrap();
+        Verdict::of_reading(&transcript, &disk.layout()).unwrap();
     }
 }

@@ -82,6 +82,15 @@ impl DemoDisk {
         self.layout
     }
 
+    /// The CRC-32 of the whole disk.
+    ///
+    /// # Errors
+    ///
+    /// When the image can't be read.
+    pub fn checksum(&self) -> Result<u32> {
+        self.checksum_of_start(usize::try_from(DISK_LENGTH)?)
+    }
+
     /// The CRC-32 of the disk's first `length` bytes.
     ///
     /// # Errors

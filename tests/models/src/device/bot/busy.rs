@@ -47,9 +47,15 @@ impl Busy {
         }
     }
 
-    /// Whether this transaction of the data phase gets no answer; counts.
-    pub(super) fn stays_silent(&mut self) -> bool {
-        let silent = self.plan.silent > 0 && matches!(self.phase, Phase::DataIn | Phase::DataOut);
+    /// Whether this transaction gets no answer, on the pipe to the host or on the other one; counts.
+    /// Only the pipe of the data phase falls silent: a host may ask for the status meanwhile.
+    pub(super) fn stays_silent(&mut self, to_host: bool) -> bool {
+        let moving = match self.phase {
+            Phase::DataIn => to_host,
+            Phase::DataOut => !to_host,
+            _ => false,
+        };
+        let silent = self.plan.silent > 0 && moving;
         self.plan.silent -= u32::from(silent);
         silent
     }

@@ -81,7 +81,7 @@ impl Function for BulkOnly {
             return Taken::Busy;
         }
         if let State::Busy(busy) = &mut self.state
-            && busy.stays_silent()
+            && busy.stays_silent(false)
         {
             return Taken::Silent;
         }
@@ -108,7 +108,7 @@ impl Function for BulkOnly {
         let State::Busy(busy) = &mut self.state else {
             return Given::Busy;
         };
-        if busy.stays_silent() {
+        if busy.stays_silent(true) {
             return Given::Silent;
         }
         match busy.phase {

@@ -93,6 +93,33 @@ fn a_hook_silences_transactions_of_the_data_phase() {
 }
 
 #[test]
+fn asking_for_the_status_of_a_write_does_not_use_its_silence_up() {
+    let mut host = with_hook(opcode(0x2a), Action::SilentData(3));
+    host.command_wrapper(0, &write(0, 1), Phase::Out(&[1; 512]))
+        .expect("wrapper");
+    host.now += MILLISECOND;
+    let (data, status) = (
+        Packet::Out {
+            data: &[1; 512],
+            sequence: 1,
+            stream: 0,
+        },
+        Packet::In {
+            sequence: 0,
+            maximum: 512,
+            stream: 0,
+        },
+    );
+    for _ in 0..3 {
+        let (now, address) = (host.now, host.address);
+        let silent = host.device.transact(now, address, 0x02, data);
+        assert_eq!(silent, Reply::Silent);
+        let busy = host.device.transact(now, address, 0x81, status);
+        assert_eq!(busy, Reply::Nak);
+    }
+}
+
+#[test]
 fn a_hook_halts_the_data_pipe() {
     let mut host = with_hook(opcode(0x28), Action::HaltData);
     host.command_wrapper(0, &read(0, 2), Phase::In(1024))
