@@ -18,6 +18,7 @@
 //! | [`console`], [`uart`] | text in and out, polled |
 //! | `machine`, [`wake`] | the stack's `Platform`, and its waits |
 //! | [`attention`] | the controllers' interrupt halves |
+//! | `h3` | what the boards with Allwinner's H3 share |
 //! | [`gic`] | interrupt controller, GICv2 |
 //! | [`device_tree`] | RAM, command line, PCIe host bridge, as the boot loader tells them |
 //! | [`demo`] | what is done with the disks |
@@ -41,6 +42,8 @@ pub mod demo;
 pub mod device_tree;
 pub mod fault;
 pub mod gic;
+#[cfg(all(target_arch = "arm", target_os = "none"))]
+pub mod h3;
 #[cfg(target_os = "none")]
 pub mod machine;
 #[cfg(target_os = "none")]

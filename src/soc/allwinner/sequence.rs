@@ -221,7 +221,11 @@ mod tests {
 
     #[test]
     fn only_phy_0_is_calibrated_and_routed() {
-        let names = |port| H3.port_steps(port).map(|step| step.name).collect::<Vec<_>>();
+        let names = |port| {
+            H3.port_steps(port)
+                .map(|step| step.name)
+                .collect::<Vec<_>>()
+        };
         let of_phy_0 = ["PHY calibration", "PHY 0 route"];
         assert!(of_phy_0.iter().all(|name| names(0).contains(name)));
         assert!(!of_phy_0.iter().any(|name| names(1).contains(name)));

@@ -34,6 +34,8 @@ pub struct Board {
 pub enum ImageKind {
     /// A raw arm64 Image with the 64-byte header that Linux's `booting.rst` describes.
     Arm64,
+    /// The bytes as they lie in memory, to be loaded at the address that they are linked for.
+    Raw,
 }
 
 /// How QEMU emulates a board.

@@ -29,6 +29,7 @@ pub fn build(board: &Board) -> Result<PathBuf> {
     let image = flatten(&bytes).with_context(|| format!("{}", program.display()))?;
     match board.image {
         ImageKind::Arm64 => expect_arm64_header(&image)?,
+        ImageKind::Raw => {}
     }
     let path = workspace::output("images")?.join(format!("{}.bin", board.name));
     write_if_changed(&path, &image)?;

@@ -143,7 +143,11 @@ mod tests {
         assert_eq!(words(&memory, 2, 0x9000), None, "not RAM");
         assert_eq!(words(&memory, 1, 0x100), None, "another count");
         assert_eq!(words(&memory, 2, 0x101), None, "no list of pointers");
-        assert_eq!(words(&list(&[b"4", b"\xff\xfe"]), 2, 0x100), None, "no text");
+        assert_eq!(
+            words(&list(&[b"4", b"\xff\xfe"]), 2, 0x100),
+            None,
+            "no text"
+        );
     }
 
     #[test]

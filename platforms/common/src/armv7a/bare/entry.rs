@@ -12,7 +12,7 @@
 use core::arch::global_asm;
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use aarch32_cpu::register::{Actlr, Cnthctl, CntVoff, Hcptr, Hcr, Sctlr, SysRegRead, SysRegWrite};
+use aarch32_cpu::register::{Actlr, CntVoff, Cnthctl, Hcptr, Hcr, Sctlr, SysRegRead, SysRegWrite};
 use heapless::Vec;
 
 use super::exceptions;

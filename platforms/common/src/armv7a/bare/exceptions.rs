@@ -13,7 +13,7 @@ use super::park;
 use crate::fault;
 use crate::{board, power, print, println};
 
-global_asm!(include_str!("vectors.s"));
+global_asm!(include_str!("vectors.s"), options(raw));
 
 /// The interrupted state, as `vectors.s` lays it down.
 #[derive(Debug)]

@@ -5,7 +5,7 @@
 use aarch32_cpu::asm::{dsb, isb};
 use aarch32_cpu::register::mair0::Mair;
 use aarch32_cpu::register::{
-    BpIAll, IcIAllu, Mair0, Sctlr, SysReg, SysReg64, SysRegWrite, SysRegWrite64, TlbIAll,
+    BpIAll, Iciallu, Mair0, Sctlr, SysReg, SysReg64, SysRegWrite, SysRegWrite64, TlbIAll,
 };
 
 use crate::tables::{MEMORY_ATTRIBUTES, Root};
@@ -67,7 +67,7 @@ pub(crate) unsafe fn enable(root: usize) {
     // registers above have taken effect before the MMU is on.
     dsb();
     TlbIAll::write();
-    IcIAllu::write();
+    Iciallu::write();
     BpIAll::write();
     publish();
     let off = Sctlr::new_with_raw_value(CONTROL_MMU_OFF);

@@ -4,7 +4,7 @@
 //! loader starts us in the secure world (DDI 0406C §B8.1.4). Read first: DDI 0406C §B8.1.
 
 use aarch32_cpu::asm::isb;
-use aarch32_cpu::register::{CntPct, CntpCtl, CntpCval, Cntfrq};
+use aarch32_cpu::register::{CntPct, Cntfrq, CntpCtl, CntpCval};
 
 use crate::gic::InterruptId;
 
