@@ -7,7 +7,6 @@
 use core::fmt;
 
 use crate::dma::Dma;
-use crate::host::RootPort;
 use crate::mmio::Bus;
 use crate::time::{Duration, Instant};
 
@@ -51,8 +50,9 @@ pub trait Platform: Dma {
     /// Whether [`Platform::cut_dma`] works for this controller.
     fn can_cut_dma(&self, controller: ControllerId) -> bool;
 
-    /// How the power of a root port can be switched: the port's fault domain, as far as power goes.
-    fn port_power(&self, controller: ControllerId, port: RootPort) -> PortPower {
+    /// How the power of a root port, counted from 0, can be switched: the port's fault domain, as
+    /// far as power goes.
+    fn port_power(&self, controller: ControllerId, port: u8) -> PortPower {
         let _ = (controller, port);
         PortPower::AlwaysOn
     }

@@ -83,6 +83,9 @@ pub enum BlockError {
     Broken,
     /// The controller cannot reach the buffer: move it, or align it.
     Memory(MapError),
+    /// The controller has died and cannot be stopped, and the platform cannot cut it off: it may
+    /// write to the request's buffer for ever, so the buffer is not given back.
+    Quarantined,
     /// The platform cannot cut the controller's DMA, and the host was given no staging memory for
     /// blocking calls, or less than a block: see `Host::set_staging`.
     NoStaging,
@@ -133,6 +136,9 @@ impl fmt::Display for BlockError {
             }
             Self::Broken => formatter.write_str("the disk did not come back from its reset"),
             Self::Memory(error) => write!(formatter, "the buffer cannot be reached: {error:?}"),
+            Self::Quarantined => {
+                formatter.write_str("the controller does not let go of the buffer: it is kept")
+            }
             Self::NoStaging => formatter.write_str("blocking calls need staging memory here"),
             Self::QueueFull => formatter.write_str("all request slots are in use"),
             Self::Refused => formatter.write_str("the controller takes no transfer"),

@@ -66,6 +66,9 @@ pub enum Operation {
     Write(Lba),
     /// Put what was written on the medium; no buffer.
     Flush,
+    /// Put what was written on the medium and spin the disk down; no buffer. The next command spins
+    /// it up again.
+    Stop,
 }
 
 /// A request that has ended, with its buffer.

@@ -5,7 +5,9 @@
 
 use super::bring_up::{BringUp, BringUpError, Found};
 use super::capacity::BlockLength;
-use super::cdb::{Command, Extent, UnitAccess, read, synchronize_cache, write};
+use super::cdb::{
+    Command, Extent, PowerChange, UnitAccess, read, start_stop_unit, synchronize_cache, write,
+};
 use super::inquiry::Inquiry;
 use super::sense::{Sense, Verdict};
 use super::transport::{Completion, DataPlace, Outcome, Request, Status, TransportError};
@@ -152,6 +154,10 @@ impl UnitEntry {
                 slot.mark = self.durability.flush_begins();
                 (command, DataPlace::Scratch, policy.flush)
             }
+            Operation::Stop => {
+                let command = start_stop_unit(PowerChange::Stop);
+                (command, DataPlace::Scratch, policy.flush)
+            }
             Operation::Read(lba) => {
                 let (extent, data) = self.next_chunk(capacity.block_length(), slot, lba)?;
                 (read(extent), data, policy.read_write)
@@ -220,6 +226,9 @@ impl UnitEntry {
             self.durability.flushed(slot.mark);
             return Some(Ok(()));
         }
+        if slot.operation == Operation::Stop {
+            return Some(Ok(()));
+        }
         let UnitState::Ready(found) = &self.state else {
             return Some(Err(BlockError::NotReady));
         };
@@ -242,6 +251,7 @@ impl UnitEntry {
         let failed = BlockError::Device(code);
         match sense.verdict() {
             Verdict::Success => self.chunk_done(slot, moved),
+            Verdict::Unsupported if slot.operation == Operation::Stop => Some(Ok(())),
             Verdict::Unsupported if slot.operation == Operation::Flush => {
                 self.flush = FlushSupport::NoFlushCommand;
                 Some(Ok(()))

@@ -309,6 +309,22 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         ));
         if cut {
             self.bus.confirm_cut(controller, now);
+        } else {
+            self.quarantine(controller);
+        }
+    }
+
+    /// Ends the requests of a controller that may reach their memory for ever. Queued buffers stay
+    /// where they are; nobody gets them back.
+    fn quarantine(&mut self, controller: ControllerId) {
+        for unit in 0..self.units.len() {
+            let Some(entry) = self.units.get(unit) else {
+                break;
+            };
+            if !entry.is_free() && entry.controller == controller {
+                self.withhold_buffers_of(unit as u8);
+                self.end_requests_of(unit as u8, BlockError::Quarantined);
+            }
         }
     }
 

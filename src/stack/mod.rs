@@ -14,6 +14,7 @@ mod recover;
 mod report;
 mod requests;
 mod schedule;
+mod shutdown;
 mod tables;
 
 use crate::block::BlockError;
@@ -26,13 +27,12 @@ use crate::scsi::unit::UnitEntry;
 use crate::storage::function::Function;
 use crate::storage::ladder::Ladder;
 use crate::time::{Duration, Instant};
-use crate::usb::{
-    Bus, BusStorage, ControllerSlot, ControllerState, DeviceEntry, Driver, PortEntry, UsbError,
-};
+use crate::usb::{Bus, BusStorage, ControllerSlot, DeviceEntry, Driver, PortEntry, UsbError};
 pub use disk::Disk;
 use recover::Home;
 pub use report::{DiskInfo, DiskState};
 use schedule::Work;
+pub use shutdown::{Leaving, Parting};
 pub use tables::Tables;
 
 /// How many things one [`Host::poll`] takes at most. Policy: more than any burst of completions
@@ -200,21 +200,6 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
             }
             self.platform.wait(wake.min(deadline));
         }
-    }
-
-    /// Stops every controller and lets go of all devices. Requests in flight end with
-    /// [`BlockError::Disconnected`](crate::block::BlockError::Disconnected). Flush first.
-    ///
-    /// `true` if every controller has stopped within `timeout`: no DMA happens any more.
-    pub fn stop(&mut self, timeout: Duration) -> bool {
-        self.bus.stop(self.platform.now());
-        self.poll_until(timeout, |host| host.is_stopped())
-    }
-
-    fn is_stopped(&self) -> bool {
-        let stopped = |state| matches!(state, ControllerState::Stopped);
-        self.bus.controllers().all(|(_, state, _)| stopped(state))
-            && self.bus.devices().next().is_none()
     }
 
     /// Ends a host that was stopped, and returns the platform and the pool's memory.

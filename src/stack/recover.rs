@@ -152,7 +152,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     fn power_of(&self, function: u8) -> PortPower {
         let slot = self.functions.get(usize::from(function));
         match slot.and_then(|slot| slot.home) {
-            Some(home) => self.platform.port_power(home.controller, home.root_port),
+            Some(home) => self.platform.port_power(home.controller, home.root_port.0),
             None => PortPower::AlwaysOn,
         }
     }

@@ -103,7 +103,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             Operation::Read(lba) => geometry.extent(lba, length)?,
             Operation::Write(_) if !geometry.writable => return Err(BlockError::WriteProtected),
             Operation::Write(lba) => geometry.extent(lba, length)?,
-            Operation::Flush => 0,
+            Operation::Flush | Operation::Stop => 0,
         };
         let free = |slot: &RequestSlot| slot.state == RequestState::Free;
         let index = self
@@ -140,6 +140,16 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             self.waiting = self.waiting.saturating_sub(1);
             slot.state = RequestState::Ended(result);
             slot.memory = None;
+        }
+    }
+
+    /// The buffers of a unit's requests are not given back: dropping one leaks its memory, which is
+    /// what is wanted of memory that a device may write to for ever.
+    pub(super) fn withhold_buffers_of(&mut self, unit: u8) {
+        for slot in self.requests.iter_mut() {
+            if slot.disk.index == unit && slot.state == RequestState::Waiting {
+                slot.buffer = None;
+            }
         }
     }
 

@@ -103,6 +103,14 @@ impl DeviceEntry {
         given_up: None,
         driver: "",
     };
+
+    /// When the device wants to be looked at.
+    pub(crate) fn deadline(&self) -> Instant {
+        match self.state {
+            DeviceState::Orphaned => Instant::from_micros(0),
+            _ => self.deadline,
+        }
+    }
 }
 
 /// What the host knows about a device, for a person or a driver.

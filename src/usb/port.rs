@@ -92,6 +92,11 @@ impl PortEntry {
         self.state
     }
 
+    /// Whether it waits for its turn.
+    pub(crate) fn is_waiting(&self) -> bool {
+        matches!(self.state, PortState::Waiting(..))
+    }
+
     /// When the port wants to be looked at.
     pub(crate) fn deadline(&self) -> Instant {
         match self.state {

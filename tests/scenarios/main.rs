@@ -5,5 +5,7 @@
 mod attempts;
 mod field_cases;
 mod good_disk;
+mod leaving;
 mod letting_go;
+mod recovery;
 mod rig;

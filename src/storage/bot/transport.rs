@@ -382,7 +382,7 @@ impl Transport {
                 None
             }
             // The device is being closed: the command ends with that.
-            Err(UsbError::Disconnected) => {
+            Err(UsbError::Disconnected) if bus.is_leaving(self.bulk_in.device) => {
                 self.gone();
                 None
             }
@@ -414,7 +414,6 @@ impl Transport {
         end: End,
         now: Instant,
     ) -> Option<CommandOutcome> {
-        self.waiting = None;
         bus.retire(&self.bulk_out);
         if let Some(moved) = self.sensing.take() {
             return self.finish_sense(moved, end);
@@ -631,3 +630,7 @@ impl From<BotError> for Fault {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "transport_tests.rs"]
+mod tests;

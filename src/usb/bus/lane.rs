@@ -6,7 +6,7 @@
 use super::operate::{CONFIGURATION_OFFSET, CONTROL_BUFFER};
 use super::{Bus, BusEvent, Driver};
 use crate::dma::{Class, Owner, Rules};
-use crate::host::{Addressing, Attachment, PortStatus, RootPort};
+use crate::host::{Addressing, Attachment, PortProtocol, PortStatus, RootPort};
 use crate::platform::ControllerId;
 use crate::time::Instant;
 use crate::usb::descriptor::{DescriptorKind, initial_control_packet_size};
@@ -55,6 +55,7 @@ impl<C: Driver> Bus<'_, C> {
                 break;
             };
             match slot.lane {
+                _ if !self.runs(controller) => {}
                 None => self.next_port(controller, now),
                 Some(lane) if now >= lane.until => {
                     if let Some(event) = self.lane_time(controller, now) {
@@ -408,9 +409,12 @@ impl<C: Driver> Bus<'_, C> {
         let (controller, root_port) = (entry.controller, entry.port);
         let is_last = attempt + 1 >= ATTEMPTS;
         if let Some(driver) = self.driver(controller) {
+            // A disabled SuperSpeed link is trained anew to see its device being pulled, and the one
+            // that has failed would look like another: it is left as it is.
+            let can_disable = driver.port_protocol(root_port) == PortProtocol::Usb2;
             if error == UsbError::NeedsCompanion {
                 driver.hand_over(root_port);
-            } else if is_last {
+            } else if is_last && can_disable {
                 driver.disable_port(root_port);
             }
         }

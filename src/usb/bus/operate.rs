@@ -242,6 +242,16 @@ impl<C: Driver> Bus<'_, C> {
         self.close(id, now);
     }
 
+    /// Whether a device has gone or is being closed: [`BusEvent::Closed`] follows, or has come.
+    #[must_use]
+    pub fn is_leaving(&self, id: DeviceId) -> bool {
+        let state = self.device(id).map(|entry| entry.state);
+        matches!(
+            state,
+            None | Some(DeviceState::Closing | DeviceState::Orphaned)
+        )
+    }
+
     /// Begins to close a device; [`BusEvent::Closed`] follows for one that was described.
     pub(super) fn close(&mut self, id: DeviceId, now: Instant) {
         let Some(entry) = self.device_mut(id) else {
@@ -257,10 +267,9 @@ impl<C: Driver> Bus<'_, C> {
         let begun = self
             .driver(controller)
             .map(|driver| driver.close_device(handle, now));
-        let is_running = self.controller_state(controller) == Some(ControllerState::Running);
         // A running controller that knows no such device has let go of it. One that does not run
         // may know nothing and still reach memory: its devices are closed when it has stopped.
-        if is_running && begun == Some(Err(HostError::Stale)) {
+        if self.runs(controller) && begun == Some(Err(HostError::Stale)) {
             if let Some(entry) = self.device_mut(id) {
                 entry.state = DeviceState::Orphaned;
             }

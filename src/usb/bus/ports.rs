@@ -1,6 +1,6 @@
 //! Root ports: what changed, what has become stable, what has gone.
 
-use super::{Bus, BusEvent, Driver};
+use super::{Bus, BusEvent, ControllerState, Driver};
 use crate::host::{PortProtocol, PortStatus, RootPort};
 use crate::platform::ControllerId;
 use crate::time::Instant;
@@ -22,12 +22,15 @@ impl<C: Driver> Bus<'_, C> {
     /// Looks at every port that changed or whose time has come.
     pub(super) fn run_ports(&mut self, now: Instant) -> Option<BusEvent> {
         for index in 0..self.ports.len() {
+            let Some(entry) = self.ports.get(index) else {
+                break;
+            };
+            if !entry.in_use || !self.runs(entry.controller) {
+                continue;
+            }
             let Some(entry) = self.ports.get_mut(index) else {
                 break;
             };
-            if !entry.in_use {
-                continue;
-            }
             if entry.changed {
                 entry.changed = false;
                 if let Some(event) = self.look_at(index, now) {
@@ -151,9 +154,13 @@ impl<C: Driver> Bus<'_, C> {
         let entry = *self.ports.get(index)?;
         let status = self.take_port_status(&entry)?;
         let protocol = self.port_protocol(&entry)?;
-        // A port that is being reset may show a changed connection that is none.
-        let resetting = self.is_resetting(entry.controller, index);
-        let replaced = !status.connected || (status.connect_changed && !resetting);
+        // A port that is being reset may show a changed connection that is none. A SuperSpeed link
+        // shows none at all until it is trained again (xHCI 1.2 §4.19.1.2).
+        let replaced = match (self.is_resetting(entry.controller, index), protocol) {
+            (true, PortProtocol::Usb3) => false,
+            (true, PortProtocol::Usb2) => !status.connected,
+            (false, _) => !status.connected || status.connect_changed,
+        };
         match entry.state {
             PortState::Empty if status.connected => self.arrive(index, protocol, now),
             PortState::Debouncing(_)
@@ -176,6 +183,11 @@ impl<C: Driver> Bus<'_, C> {
             _ => {}
         }
         None
+    }
+
+    /// Whether a controller runs: its ports and registers mean nothing before and after.
+    pub(super) fn runs(&self, controller: ControllerId) -> bool {
+        self.controller_state(controller) == Some(ControllerState::Running)
     }
 
     fn settle(&mut self, index: usize, connected: bool, protocol: PortProtocol, now: Instant) {

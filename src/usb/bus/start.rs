@@ -158,7 +158,12 @@ impl<C: Driver> Bus<'_, C> {
     ) -> Option<BusEvent> {
         let slot = self.controllers.get_mut(usize::from(controller.0))?;
         slot.lane = None;
-        slot.state = ControllerState::Recovering(fault);
+        slot.state = match slot.state {
+            // On its way down for good, or down: it is not started again.
+            ControllerState::Stopping => ControllerState::Stopping,
+            ControllerState::Stopped | ControllerState::Failed(_) => return None,
+            _ => ControllerState::Recovering(fault),
+        };
         slot.driver.as_mut()?.stop(now);
         self.wake_at(now);
         None
