@@ -8,8 +8,8 @@ use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Endianness, elf};
 
 use crate::board::{Board, ImageKind};
-use crate::toolchain::{self, Core};
 use crate::disk::card;
+use crate::toolchain::{self, Core};
 use crate::{command, workspace};
 
 /// Policy: a linker script that goes wrong leaves gaps of gigabytes; no image of ours is larger.

@@ -58,7 +58,10 @@ fn fetch(build: &str, file: &Path) -> Result<()> {
         step.done();
         return lists.remove();
     }
-    anyhow::bail!("no {PACKAGE}:{ARCHITECTURE} in any of {}", SUITES.join(", "))
+    anyhow::bail!(
+        "no {PACKAGE}:{ARCHITECTURE} in any of {}",
+        SUITES.join(", ")
+    )
 }
 
 /// What `mkimage` wraps.
@@ -81,7 +84,9 @@ pub fn wrap(kind: Wrap, source: &Path, target: &Path) -> Result<()> {
     match kind {
         Wrap::Kernel(address) => {
             let address = format!("{address:#x}");
-            mkimage.args(["-O", "linux", "-T", "kernel", "-a", &address, "-e", &address])
+            mkimage.args([
+                "-O", "linux", "-T", "kernel", "-a", &address, "-e", &address,
+            ])
         }
         Wrap::Script => mkimage.args(["-T", "script"]),
     };

@@ -137,8 +137,7 @@ impl Card {
             .prefix("card-")
             .tempfile_in(workspace::output("images")?)?
             .into_temp_path();
-        fs::copy(original, &copy)
-            .with_context(|| format!("cannot copy {}", original.display()))?;
+        fs::copy(original, &copy).with_context(|| format!("cannot copy {}", original.display()))?;
         // mtools' own way to name a part of a file.
         let volume = format!("{}@@{FAT_START}", copy.display());
         tools::copy_tree_in(work.path(), Path::new(&volume))?;

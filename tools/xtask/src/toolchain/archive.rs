@@ -31,7 +31,9 @@ pub(super) fn install_sources(compiler: &Compiler) -> Result<()> {
     let archives = Archives::of_this_machine()?;
     for suite in SUITES {
         let lists = archives.suite(suite, None)?;
-        let found = lists.find(PACKAGE, |version| is_revision_of(version, &compiler.version))?;
+        let found = lists.find(PACKAGE, |version| {
+            is_revision_of(version, &compiler.version)
+        })?;
         if let Some(package) = found {
             let step = Step::start(format!(
                 "Installing {PACKAGE} {package} from {suite} into the tool chain"

@@ -75,7 +75,7 @@ _start:
     adr     r0, in_svc
     msr     elr_hyp, r0
     mov     r0, #(ALL_MASKED | MODE_SVC)
-    msr     spsr_hyp, r0
+    msr     spsr_cxsf, r0
     eret
 
 in_svc:
