@@ -99,6 +99,13 @@ impl Setup {
         self.with(["-drive", &drive])
     }
 
+    /// Has the disks that follow on the bus of another controller that the machine has.
+    #[must_use]
+    pub fn with_bus_of(mut self, controller: &ControllerChoice) -> Self {
+        self.bus.clone_from(&controller.bus);
+        self
+    }
+
     /// Puts a disk on the USB bus.
     #[must_use]
     pub fn with_disk(self, disk: &UsbDisk) -> Self {
