@@ -181,7 +181,7 @@ impl State {
             }
             (block, offset) if (HOSTS..HOSTS + PORTS as u32 * HOST_STRIDE).contains(&block) => {
                 let port = ((block - HOSTS) / HOST_STRIDE) as usize;
-                self.host(port, block - HOSTS & (HOST_STRIDE - 1) | offset, write)
+                self.host(port, (block - HOSTS) % HOST_STRIDE + offset, write)
             }
             _ => broken!("H3 §4.1", "nothing of USB is at {address:#x}"),
         }
