@@ -58,6 +58,7 @@
 //! | you add | the place | what fails when you forget |
 //! |---|---|---|
 //! | a board | `platforms/<name>/` with a `board.toml` | `cargo xtask image <name>` does not know it; once there, `check` lints it and `test` builds its image |
+//! | a chip | a row in its family under `src/soc/`, or a family; its registers in `tests/models/src/board/` | the model, which names the step that is missing |
 //! | a controller | `host::<kind>` with the file names of its neighbours; a feature; a variant of [`host::Controller`] | the compiler, at the five traits of [`host`] and in every `match` of `host::any` |
 //! | a method of the five traits | `src/host/traits.rs`, and its row in `docs/architecture.md` | the compiler, in each driver; `tests/documents.rs`, for the row |
 //! | a quirk of a controller | its driver's `quirks` table: who, what, why, evidence | the driver's tests, for a quirk without evidence; write the two that show that it applies and that its neighbour is spared |

@@ -58,10 +58,15 @@ fn build_program(board: &Board, core: Core) -> Result<PathBuf> {
         "board",
     ]);
     command::loud(&mut cargo)?;
+    Ok(program(board))
+}
+
+/// Where [`build`] leaves the ELF file that the image is made of: QEMU and debuggers take it.
+pub fn program(board: &Board) -> PathBuf {
     let directory = workspace::bare_metal_target()
         .join(&board.target)
         .join("board");
-    Ok(directory.join(&board.package))
+    directory.join(&board.package)
 }
 
 /// What an ELF file puts into memory.

@@ -1,7 +1,7 @@
 //! The boards' real boot loader: Debian's builds of U-Boot, and the files that it takes.
 //!
 //! The builds for Allwinner's 32-bit chips come in a package of the architecture `armhf`. It is
-//! unpacked below the build directory, not installed ([`crate::apt`]).
+//! unpacked below the build directory, not installed (module `apt`).
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -4,11 +4,11 @@
 use std::time::Duration;
 
 use rootport_qemu_tests::{Bench, listen};
-use xtask::board;
 use xtask::demo::verdict::Verdict;
 use xtask::disk::card::{Card, Handoff};
 use xtask::disk::{DemoDisk, Table};
 use xtask::qemu::{Access, Machine, UsbDisk};
+use xtask::{board, image};
 
 /// The socket of every one of the boards, and the first port that U-Boot scans.
 const SOCKET: &str = "ehci1";
@@ -65,6 +65,23 @@ fn the_whole_demo_is_true_on_the_zero_after_go() {
 #[test]
 fn the_whole_demo_is_true_on_the_plus_2e_after_bootm() {
     whole_demo("orangepi-plus2e", "pi-demo-bootm", Handoff::Bootm);
+}
+
+/// QEMU as the boot loader: no `usb start`, no words, so the default: the demo.
+#[test]
+fn the_whole_demo_is_true_where_nobody_started_usb_before() {
+    let bench = Bench::of("orangepi-plus2e", SOCKET).unwrap();
+    let program = image::program(&board::named("orangepi-plus2e").unwrap());
+    let disk = DemoDisk::make("pi-demo-elf", Table::Mbr).unwrap();
+    let usb_disk = UsbDisk::new("disk0", disk.path(), Access::ReadWrite);
+    let setup = bench.machine(&[&usb_disk]).unwrap();
+    let setup = setup.with(["-kernel", &program.to_string_lossy()]);
+    let transcript = listen(&mut setup.start("pi-demo-elf").unwrap()).unwrap();
+    let boot = transcript.only("boot").unwrap();
+    assert_eq!(boot.value("level").unwrap(), "svc");
+    Verdict::of_demo(&transcript, &disk.layout()).unwrap();
+    disk.check_file_system().unwrap();
+    disk.check_scratch().unwrap();
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The sources of the standard library from the machine's own package archive.
 //!
 //! Debian packages them as `rust-src`. The newest compilers are in suites that the machine is not
-//! set up for, so this uses package lists of its own ([`crate::apt`]). Only the tool chain's sysroot
+//! set up for, so this uses package lists of its own (module `apt`). Only the tool chain's sysroot
 //! gets a directory.
 
 use std::fs;
