@@ -200,6 +200,11 @@ impl<B: Bus> Endpoints for Controller<'_, B> {
     }
 
     #[inline]
+    fn send(&mut self, endpoint: EndpointHandle, transfer: &Transfer<'_>) -> Result<(), HostError> {
+        pass!(self, driver => driver.send(endpoint, transfer))
+    }
+
+    #[inline]
     fn kick(&mut self, endpoint: EndpointHandle, stream: u16) {
         pass!(self, driver => driver.kick(endpoint, stream))
     }

@@ -153,6 +153,19 @@ pub trait Endpoints {
         transfer: &Transfer<'_>,
     ) -> Result<(), HostError>;
 
+    /// Queues a transfer as [`Endpoints::submit`] does, and tells the controller as
+    /// [`Endpoints::kick`] does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Endpoints::submit`]: nothing was queued.
+    #[inline]
+    fn send(&mut self, endpoint: EndpointHandle, transfer: &Transfer<'_>) -> Result<(), HostError> {
+        self.submit(endpoint, transfer)?;
+        self.kick(endpoint, transfer.stream);
+        Ok(())
+    }
+
     /// Tells the controller that transfers were queued: once for any number of them.
     fn kick(&mut self, endpoint: EndpointHandle, stream: u16);
 

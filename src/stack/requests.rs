@@ -129,12 +129,8 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         slot.is_blocking = waiter == Waiter::Call;
         self.waiting += 1;
         let now = self.platform.now();
-        if self.waiting == 1 && !self.bring_ups && self.is_idle(function) {
-            // Nobody else waits: it is its turn.
-            self.begin_request(function, index as u8, now);
-        } else {
-            self.schedule(function, now);
-        }
+        self.newest = index as u8;
+        self.schedule(function, now);
         Ok(RequestId {
             index: index as u8,
             sequence: self.sequence,

@@ -6,7 +6,7 @@ use crate::block::queue::RequestState;
 use crate::platform::Platform;
 use crate::scsi::transport::{DataPlace, Outcome, Request};
 use crate::scsi::unit::{Next, UnitEntry, UnitState, transport_failed};
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use crate::usb::Driver;
 
 /// What a function is at work on.
@@ -38,7 +38,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     }
 
     #[inline]
-    pub(super) fn is_idle(&self, function: u8) -> bool {
+    fn is_idle(&self, function: u8) -> bool {
         let slot = self.functions.get(usize::from(function));
         slot.is_some_and(|slot| slot.function.is_idle())
     }
@@ -62,10 +62,27 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     }
 
     /// The oldest waiting request on a unit of the function.
+    #[inline]
     fn next_request(&self, function: u8) -> Option<u8> {
-        if self.waiting == 0 {
-            return None;
+        match self.waiting {
+            0 => None,
+            // Most likely nobody waits but who has just come.
+            1 if self.is_next(self.newest, function) => Some(self.newest),
+            _ => self.oldest_request(function),
         }
+    }
+
+    /// Whether a request waits for a command of the function.
+    #[inline]
+    fn is_next(&self, request: u8, function: u8) -> bool {
+        let slot = self.requests.get(usize::from(request));
+        slot.is_some_and(|slot| {
+            slot.state == RequestState::Waiting && self.is_unit_of(slot.disk.index, function)
+        })
+    }
+
+    #[inline(never)]
+    fn oldest_request(&self, function: u8) -> Option<u8> {
         let mut oldest: Option<(u32, u8)> = None;
         for (index, slot) in (0_u8..).zip(self.requests.iter()) {
             if slot.state != RequestState::Waiting || !self.is_unit_of(slot.disk.index, function) {
@@ -98,30 +115,53 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             return false;
         };
         *next = Next::Ended;
+        let lun = entry.lun;
+        let timeout = self.time_left(function, true, now);
         let request = Request {
-            lun: entry.lun,
+            lun,
             command,
             data: DataPlace::Scratch,
-            timeout: self.policy.bring_up,
+            timeout: timeout.min(self.policy.bring_up),
         };
         self.begin(function, Work::Unit(unit), &request, now)
     }
 
     /// Issues the next command of a request.
     #[inline]
-    pub(super) fn begin_request(&mut self, function: u8, request: u8, now: Instant) -> bool {
+    fn begin_request(&mut self, function: u8, request: u8, now: Instant) -> bool {
         let Some(slot) = self.requests.get_mut(usize::from(request)) else {
             return false;
         };
         let Some(unit) = self.units.get_mut(usize::from(slot.disk.index)) else {
             return false;
         };
+        let interrupted = slot.interruptions != 0;
         match unit.command_for(slot, &self.policy) {
-            Ok(command) => self.begin(function, Work::Request(request), &command, now),
+            Ok(mut command) => {
+                command.timeout = command
+                    .timeout
+                    .min(self.time_left(function, interrupted, now));
+                self.begin(function, Work::Request(request), &command, now)
+            }
             Err(error) => {
                 self.end_request(request, Err(error));
                 false
             }
+        }
+    }
+
+    /// How long a command may take that is issued again after an interruption: no longer than the
+    /// episode of recovery that its device is in. A new request begins with a clean slate.
+    #[inline]
+    fn time_left(&mut self, function: u8, interrupted: bool, now: Instant) -> Duration {
+        let Some(slot) = self.functions.get_mut(usize::from(function)) else {
+            return Duration::ZERO;
+        };
+        if interrupted {
+            slot.ladder.time_left(self.policy.episode, now)
+        } else {
+            slot.ladder.succeeded();
+            Duration::MAX
         }
     }
 

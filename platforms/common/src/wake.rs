@@ -21,7 +21,7 @@ pub fn notify() {
 }
 
 /// Whether something happened since the last question.
-#[cfg(any(test, all(target_arch = "aarch64", target_os = "none")))]
+#[cfg(any(test, target_os = "none"))]
 fn take() -> bool {
     PENDING.swap(false, Ordering::Acquire)
 }
@@ -34,7 +34,7 @@ pub fn waits() -> u32 {
 
 /// Waits for a notification, at the latest until `deadline` (microseconds of the board's clock).
 /// Comes back at once where no controller interrupts: then the stack polls.
-#[cfg(all(target_arch = "aarch64", target_os = "none"))]
+#[cfg(target_os = "none")]
 pub fn wait(deadline: u64) {
     // Only the main context waits: a plain load and store will do.
     WAITS.store(
@@ -44,7 +44,7 @@ pub fn wait(deadline: u64) {
     if SOURCES.load(Ordering::Relaxed) == 0 {
         core::hint::spin_loop();
     } else {
-        crate::aarch64::interrupts::sleep_unless(take, deadline);
+        crate::cpu::interrupts::sleep_unless(take, deadline);
     }
 }
 

@@ -105,6 +105,9 @@ impl<B: Bus> HostController for Xhci<'_, B> {
 
     #[inline]
     fn poll(&mut self, pool: &mut Pool<'_>, now: Instant) -> Option<Event> {
+        if let Some(event) = self.take_transfer() {
+            return Some(event);
+        }
         if !self.is_due(now) {
             return None;
         }
@@ -114,7 +117,11 @@ impl<B: Bus> HostController for Xhci<'_, B> {
     #[inline]
     fn acknowledge_events(&mut self) {
         if let Some(base) = &mut self.base {
-            base.events.acknowledge(&self.blocks);
+            // The next interrupt comes only when this one was answered (`xHCI 1.2 §4.17.2`).
+            let interrupts = self.options.interrupts != Interrupts::Polled;
+            if interrupts || base.events.is_worth_telling() {
+                base.events.acknowledge(&self.blocks);
+            }
         }
     }
 

@@ -54,6 +54,13 @@ mod part {
     pub(super) const BITS: u32 = 2;
 }
 
+/// What is queued behind the data on its pipe before the controller is told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Follows {
+    Nothing,
+    Status,
+}
+
 /// Counters of copies, for the figures that a user may ask for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CopyCount {
@@ -260,7 +267,7 @@ impl Transport {
                 .and_then(|()| self.queue_rest(bus)),
             Action::SendCommandAndData => self
                 .queue_command(bus, Report::Unexpected)
-                .and_then(|()| self.queue_data(bus, Report::Always)),
+                .and_then(|()| self.queue_data(bus, Report::Always, Follows::Nothing)),
             _ => self.queue_command(bus, Report::Always),
         };
         if queued.is_err() {
@@ -348,7 +355,7 @@ impl Transport {
             // They begin a command: `act_start` has done it.
             Action::SendCommand | Action::SendAll | Action::SendCommandAndData => Ok(()),
             Action::SendRest => self.queue_rest(bus),
-            Action::SendData => self.queue_data(bus, Report::Always),
+            Action::SendData => self.queue_data(bus, Report::Always, Follows::Nothing),
             Action::ReadStatus => self.queue_status(bus),
             Action::Finish(end) => return self.finish(bus, dma, end, now),
             action => return self.recover(bus, dma, action, now),
@@ -529,50 +536,69 @@ impl Transport {
             DataPhase::None => {}
             // A data phase that is as long as a status wrapper may be one: look at it.
             DataPhase::In(length) if length as usize == Csw::LENGTH => {
-                self.submit_data(bus, Report::Always)?;
+                self.queue_data(bus, Report::Always, Follows::Status)?;
             }
             // The status behind it on the same pipe says that it is done.
-            DataPhase::In(_) => self.submit_data(bus, Report::Unexpected)?,
-            DataPhase::Out(_) => self.queue_data(bus, Report::WithoutInterrupt)?,
+            DataPhase::In(_) => self.queue_data(bus, Report::Unexpected, Follows::Status)?,
+            DataPhase::Out(_) => {
+                self.queue_data(bus, Report::WithoutInterrupt, Follows::Nothing)?;
+            }
         }
         self.queue_status(bus)
     }
 
-    /// Queues the data and tells the controller.
+    /// Queues the data; the controller is told if nothing follows on the same pipe.
     #[inline]
-    fn queue_data<C: Driver>(&self, bus: &mut Bus<'_, C>, report: Report) -> Result<(), HostError> {
-        self.submit_data(bus, report)?;
-        bus.kick(self.data_pipe());
-        Ok(())
-    }
-
-    /// Queues the data; the controller is not told.
-    #[inline]
-    fn submit_data<C: Driver>(
+    fn queue_data<C: Driver>(
         &self,
         bus: &mut Bus<'_, C>,
         report: Report,
+        follows: Follows,
+    ) -> Result<(), HostError> {
+        let whole = match &self.mapping {
+            Some(mapping) if self.sensing.is_none() => mapping.whole(),
+            _ => None,
+        };
+        match whole {
+            Some(segment) => self.queue_pieces(bus, &[segment], report, follows),
+            None => self.queue_other_data(bus, report, follows),
+        }
+    }
+
+    /// Queues data that is in several pieces, or in the transport's own memory.
+    #[inline(never)]
+    fn queue_other_data<C: Driver>(
+        &self,
+        bus: &mut Bus<'_, C>,
+        report: Report,
+        follows: Follows,
+    ) -> Result<(), HostError> {
+        if let (None, Some(mapping)) = (self.sensing, &self.mapping) {
+            return self.queue_pieces(bus, mapping.pieces().as_slice(), report, follows);
+        }
+        let at = if self.sensing.is_some() {
+            layout::SENSE
+        } else {
+            layout::SCRATCH_AT
+        };
+        let memory = self.memory.raw(at, self.announced.length() as usize);
+        let memory = memory.map(Segment::from).ok_or(HostError::TooLong)?;
+        self.queue_pieces(bus, &[memory], report, follows)
+    }
+
+    #[inline]
+    fn queue_pieces<C: Driver>(
+        &self,
+        bus: &mut Bus<'_, C>,
+        pieces: &[Segment],
+        report: Report,
+        follows: Follows,
     ) -> Result<(), HostError> {
         let tag = self.tag_of(part::DATA);
         let pipe = self.data_pipe();
-        match self.mapping.as_ref().filter(|_| self.sensing.is_none()) {
-            Some(mapping) => match mapping.whole() {
-                Some(segment) => bus.submit(pipe, self.function, tag, &[segment], report),
-                None => {
-                    let pieces = mapping.pieces();
-                    bus.submit(pipe, self.function, tag, pieces.as_slice(), report)
-                }
-            },
-            None => {
-                let at = if self.sensing.is_some() {
-                    layout::SENSE
-                } else {
-                    layout::SCRATCH_AT
-                };
-                let memory = self.memory.raw(at, self.announced.length() as usize);
-                let segments = [memory.map(Segment::from).ok_or(HostError::TooLong)?];
-                bus.submit(pipe, self.function, tag, &segments, report)
-            }
+        match follows {
+            Follows::Nothing => bus.send(pipe, self.function, tag, pieces, report),
+            Follows::Status => bus.submit(pipe, self.function, tag, pieces, report),
         }
     }
 

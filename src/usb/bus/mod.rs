@@ -123,7 +123,7 @@ pub struct Pipe {
     pub(crate) handle: EndpointHandle,
 }
 
-/// The storage of a bus, from the caller of the stack.
+/// The storage of a bus, from the caller of the stack. Of each slice 255 entries are used at most.
 #[derive(Debug)]
 pub struct BusStorage<'s, C> {
     /// One for each controller.
@@ -151,6 +151,12 @@ pub struct Bus<'s, C> {
     cut_short: Instant,
 }
 
+/// The part of a table that its numbers, which are bytes, can count: 255 entries.
+pub(crate) fn countable<T>(table: &mut [T]) -> &mut [T] {
+    let length = table.len().min(usize::from(u8::MAX));
+    table.get_mut(..length).unwrap_or_default()
+}
+
 impl<'s, C: Driver> Bus<'s, C> {
     /// A bus without controllers, on `pool`.
     pub fn new(storage: BusStorage<'s, C>, pool: Pool<'s>) -> Self {
@@ -160,9 +166,9 @@ impl<'s, C: Driver> Bus<'s, C> {
             devices,
         } = storage;
         Self {
-            controllers,
-            ports,
-            devices,
+            controllers: countable(controllers),
+            ports: countable(ports),
+            devices: countable(devices),
             pool,
             cursor: 0,
             taken: 0,
@@ -445,14 +451,7 @@ impl<'s, C: Driver> Bus<'s, C> {
         segments: &[crate::dma::Segment],
         report: Report,
     ) -> Result<(), HostError> {
-        let transfer = Transfer {
-            token: token::function(function, tag),
-            setup: None,
-            direction: pipe.address.direction(),
-            segments,
-            report,
-            stream: 0,
-        };
+        let transfer = transfer_of(pipe, function, tag, segments, report);
         self.driver(pipe.controller)
             .ok_or(HostError::Dead)?
             .submit(pipe.handle, &transfer)
@@ -472,9 +471,10 @@ impl<'s, C: Driver> Bus<'s, C> {
         segments: &[crate::dma::Segment],
         report: Report,
     ) -> Result<(), HostError> {
-        self.submit(pipe, function, tag, segments, report)?;
-        self.kick(pipe);
-        Ok(())
+        let transfer = transfer_of(pipe, function, tag, segments, report);
+        self.driver(pipe.controller)
+            .ok_or(HostError::Dead)?
+            .send(pipe.handle, &transfer)
     }
 
     /// Lets the controller see what was queued on a pipe.
@@ -525,5 +525,23 @@ impl<'s, C: Driver> Bus<'s, C> {
         };
         buffer.read_bytes(operate::CONFIGURATION_OFFSET, bytes);
         bytes
+    }
+}
+
+#[inline]
+fn transfer_of<'t>(
+    pipe: &Pipe,
+    function: u8,
+    tag: u16,
+    segments: &'t [crate::dma::Segment],
+    report: Report,
+) -> Transfer<'t> {
+    Transfer {
+        token: token::function(function, tag),
+        setup: None,
+        direction: pipe.address.direction(),
+        segments,
+        report,
+        stream: 0,
     }
 }

@@ -23,7 +23,7 @@ pub mod meter;
 pub mod workload;
 
 use rootport::block::queue::DiskId;
-use rootport::time::{Duration, Instant};
+use rootport::time::Duration;
 use rootport::usb::Driver;
 use rootport::{Host, Platform};
 
@@ -136,25 +136,13 @@ fn with_owned<P: Platform, C: Driver>(
     (errors, counted)
 }
 
-/// The cost of a poll that finds nothing, and of one with the wait behind it.
+/// The cost of a poll that finds nothing.
 fn poll_for_nothing<P: Platform, C: Driver>(host: &mut Host<'_, P, C>, meter: &Meter) {
-    let mut print = |name: &str, turn: &mut dyn FnMut(&mut Host<'_, P, C>)| {
-        println!("@@B bare.{name}");
-        let start = meter.read();
-        turn(host);
-        let counted = meter.read().since(&start);
-        println!("@@E bare.{name} n={EMPTY_POLLS} bytes=0 {counted} err=0");
-    };
-    print("poll.1", &mut |host| {
-        for _ in 0..EMPTY_POLLS {
-            host.poll();
-        }
-    });
-    print("turn.1", &mut |host| {
-        for _ in 0..EMPTY_POLLS {
-            host.poll();
-            // Until a moment that has passed, so that it is not slept through.
-            host.platform().wait(Instant::from_micros(0));
-        }
-    });
+    println!("@@B bare.poll.1");
+    let start = meter.read();
+    for _ in 0..EMPTY_POLLS {
+        host.poll();
+    }
+    let counted = meter.read().since(&start);
+    println!("@@E bare.poll.1 n={EMPTY_POLLS} bytes=0 {counted} err=0");
 }

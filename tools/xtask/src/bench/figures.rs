@@ -143,8 +143,8 @@ fn cost(runs: &Runs) -> Result<Vec<Figure>> {
 /// A polled load's cost, less its empty polls at the measured cost of one.
 fn without_waiting(report: &Report, name: &str) -> Result<f64> {
     let sample = report.sample(name)?;
-    let turn = report.sample("turn.1")?.each("insn")?;
-    Ok(sample.each("insn")? - sample.each("waits")? * turn)
+    let poll = report.sample("poll.1")?.each("insn")?;
+    Ok(sample.each("insn")? - sample.each("waits")? * poll)
 }
 
 fn polls(runs: &Runs) -> Result<Vec<Figure>> {
@@ -327,7 +327,7 @@ mod tests {
     #[test]
     fn a_polled_cost_is_less_its_empty_polls() {
         let report = report(
-            "@@E bare.rr4k.1 n=10 insn=30000 waits=40 err=0\n@@E bare.turn.1 n=1000 insn=50000 err=0",
+            "@@E bare.rr4k.1 n=10 insn=30000 waits=40 err=0\n@@E bare.poll.1 n=1000 insn=50000 err=0",
         );
         assert_eq!(without_waiting(&report, "rr4k.1").unwrap(), 2_800.0);
     }

@@ -19,13 +19,13 @@ use crate::qemu::Setup;
 
 /// The image that is measured: for speed.
 const FAST: Flavour = Flavour {
-    name: "bench",
+    name: "-bench",
     profile: "board-fast",
     features: &["bench"],
 };
 /// The same for size, as boards are built.
 const SMALL: Flavour = Flavour {
-    name: "bench-small",
+    name: "-bench-small",
     profile: "board",
     features: &["bench"],
 };
@@ -146,7 +146,7 @@ impl<'r> Run<'r> {
             what,
             image,
             controller: ControllerChoice {
-                name: "bench".into(),
+                name: "-bench".into(),
                 device: Some("qemu-xhci,id=usb".into()),
                 bus: "usb.0".into(),
             },
