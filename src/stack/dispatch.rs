@@ -48,6 +48,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     }
 
     #[cold]
+    #[inline(never)]
     fn dispatch_rare(&mut self, event: BusEvent, now: Instant) {
         match event {
             BusEvent::Transfer { .. } => {}
@@ -275,6 +276,8 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     }
 
     /// A command of a unit's bring-up has ended.
+    #[cold]
+    #[inline(never)]
     pub(super) fn bring_up_ended(
         &mut self,
         function: u8,
@@ -301,6 +304,8 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     }
 
     /// What a failed request says about its unit.
+    #[cold]
+    #[inline(never)]
     pub(super) fn weigh_failure(&mut self, unit: u8, error: BlockError, now: Instant) {
         let again = matches!(error, BlockError::MediumChanged | BlockError::NoMedium);
         let is_ready = |entry: &UnitEntry| matches!(entry.state, UnitState::Ready(_));
@@ -352,6 +357,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
 
     /// Looks at the deadlines of functions and the pauses of units.
     #[cold]
+    #[inline(never)]
     pub(super) fn run_timers(&mut self, now: Instant) {
         self.next_timer = Instant::NEVER;
         for index in 0..self.functions.len() {

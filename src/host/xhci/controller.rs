@@ -105,13 +105,7 @@ impl<B: Bus> HostController for Xhci<'_, B> {
 
     #[inline]
     fn poll(&mut self, pool: &mut Pool<'_>, now: Instant) -> Option<Event> {
-        if let Some(event) = self.take_transfer() {
-            return Some(event);
-        }
-        if !self.is_due(now) {
-            return None;
-        }
-        self.poll_further(pool, now)
+        self.take_next(pool, now)
     }
 
     #[inline]

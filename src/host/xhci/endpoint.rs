@@ -154,7 +154,7 @@ impl EndpointRecord {
     }
 
     /// Queues a transfer, if the endpoint takes one now.
-    #[inline]
+    #[inline(always)]
     fn submit(
         &mut self,
         records: &mut Records<'_>,

@@ -12,7 +12,7 @@
 //! get this lap's cycle bit all the same, so that they are not taken for new ones in the next lap.
 
 use super::trb::{BYTES, Flags, LENGTH_MASK, Trb};
-use crate::dma::{Allocation, Block, BusAddress, Class, Owner, Pool, PoolError, Rules};
+use crate::dma::{Allocation, Block, BusAddress, Class, Owner, Pool, PoolError, Rules, release};
 
 /// The most blocks of a segment, which must not cross 64 KiB (`xHCI 1.2 table 6-1`).
 pub(super) const MAX_BLOCKS: usize = 0x1_0000 / BYTES;
@@ -138,7 +138,7 @@ impl ProducerRing {
         }
         let link = Trb::link(self.memory.bus());
         self.write(here, &link);
-        crate::dma::release();
+        release();
         self.hand_over(here, link.control);
         self.enqueue = 0;
         self.cycle ^= Flags::CYCLE.bits();
@@ -150,6 +150,19 @@ impl ProducerRing {
         if let Some(block) = self.block(index) {
             let parameter = trb.parameter;
             block.write([parameter as u32, (parameter >> 32) as u32, trb.status]);
+        }
+    }
+
+    /// Writes block `index` and hands it over.
+    #[inline]
+    pub(super) fn put(&self, index: u32, trb: &Trb) {
+        if let Some(block) = self.block(index) {
+            let parameter = trb.parameter;
+            block.write([parameter as u32, (parameter >> 32) as u32, trb.status]);
+            // The controller may be reading the ring already: it must not see the block as its own
+            // before it can see everything else.
+            release();
+            block.write32::<12>(trb.control | self.cycle);
         }
     }
 

@@ -259,6 +259,7 @@ impl<'s, C: Driver> Bus<'s, C> {
 
     /// Takes an event that is not the end of a transfer.
     #[cold]
+    #[inline(never)]
     fn handle(&mut self, controller: ControllerId, event: Event, now: Instant) -> Option<BusEvent> {
         match event {
             Event::Transfer { .. } => None,
@@ -282,6 +283,7 @@ impl<'s, C: Driver> Bus<'s, C> {
     /// Looks at everything that time moves, one thing at a time; the first that a driver must know
     /// ends the walk, and the rest is due again at once.
     #[cold]
+    #[inline(never)]
     fn run_timers(&mut self, now: Instant) -> Option<BusEvent> {
         let event = self
             .release_dead_devices(now)
