@@ -91,3 +91,34 @@ impl<const N: usize> Block<'_, N> {
         arch::stored(at, size_of_val(&value));
     }
 }
+
+/// One 32-bit field of a piece of the pool that a device writes and the driver looks at again and
+/// again. Where it lies was checked when it was made.
+///
+/// It stays valid as the piece's own handle does: memory of the pool is memory of the pool, also
+/// when it was given back.
+#[derive(Clone, Copy, Debug)]
+pub struct Watched {
+    field: NonNull<u32>,
+}
+
+// SAFETY: an address in the pool, read with single volatile loads; no tie to a thread.
+unsafe impl Send for Watched {}
+
+impl Watched {
+    /// # Safety
+    ///
+    /// `field` is aligned and lies in a piece of the pool.
+    #[inline]
+    pub(super) unsafe fn new(field: NonNull<u32>) -> Self {
+        Self { field }
+    }
+
+    /// Reads the field: one volatile load of a little-endian value.
+    #[inline(always)]
+    #[must_use]
+    pub fn read(self) -> u32 {
+        // SAFETY: aligned and in the pool, which lives as long as the stack; nothing borrows it.
+        u32::from_le(unsafe { self.field.read_volatile() })
+    }
+}

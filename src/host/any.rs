@@ -106,8 +106,8 @@ impl<B: Bus> HostController for Controller<'_, B> {
     }
 
     #[inline]
-    fn is_due(&self, now: Instant) -> bool {
-        pass!(self, driver => driver.is_due(now))
+    fn has_events(&self) -> bool {
+        pass!(self, driver => driver.has_events())
     }
 
     #[inline]

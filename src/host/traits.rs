@@ -33,9 +33,9 @@ pub trait HostController {
     /// caller reclaims the controller's memory after that.
     fn stop(&mut self, now: Instant);
 
-    /// Whether [`HostController::poll`] would find something, as far as memory and the clock tell. It
-    /// is asked more often than anything else: a load or two.
-    fn is_due(&self, now: Instant) -> bool;
+    /// Whether [`HostController::poll`] would find something before the driver's deadline, as far as
+    /// memory tells. It is asked more often than anything else: a load or two.
+    fn has_events(&self) -> bool;
 
     /// Takes the next thing that happened, if any. Bounded work; no register is read where memory
     /// tells as much. The pool is for what `start` allocates after the reset.
@@ -50,7 +50,8 @@ pub trait HostController {
     /// that died of a bus error reports nothing any more.
     fn check_alive(&mut self) -> bool;
 
-    /// When the driver must be polled again at the latest, for its own deadlines.
+    /// When the driver must be polled again at the latest, for its own deadlines. Transfers that are
+    /// submitted or end do not bring it forward.
     fn next_deadline(&self) -> Instant;
 }
 

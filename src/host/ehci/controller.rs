@@ -450,9 +450,9 @@ impl<B: Bus> HostController for Ehci<'_, B> {
     }
 
     #[inline]
-    fn is_due(&self, now: Instant) -> bool {
-        // What is in flight is found by looking at it.
-        now >= self.wake || self.signal.is_raised() || !self.active.is_empty()
+    fn has_events(&self) -> bool {
+        // What is in flight is found by looking at it; a doorbell that was rung for it too.
+        self.signal.is_raised() || !self.active.is_empty()
     }
 
     #[inline]

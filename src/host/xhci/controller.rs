@@ -95,12 +95,11 @@ impl<B: Bus> HostController for Xhci<'_, B> {
     }
 
     #[inline]
-    fn is_due(&self, now: Instant) -> bool {
-        let ready = match &self.base {
+    fn has_events(&self) -> bool {
+        match &self.base {
             Some(base) => base.events.is_ready(),
             None => false,
-        };
-        ready || now >= self.wake
+        }
     }
 
     #[inline]

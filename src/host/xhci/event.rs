@@ -8,7 +8,7 @@
 use super::capability::Parameters;
 use super::regs::{Blocks, ERSTSZ, interrupter};
 use super::trb::{BYTES, Flags, Trb};
-use crate::dma::{Allocation, Block, Class, Owner, Pool, PoolError, Rules, acquire};
+use crate::dma::{Allocation, Block, Class, Owner, Pool, PoolError, Rules, Watched, acquire};
 use crate::mmio::Bus;
 
 /// Blocks of a segment where the controller allows as many segments as are needed. Policy: 4 KiB.
@@ -27,6 +27,9 @@ const PATIENCE: usize = 4;
 pub(super) const fn room(events: usize) -> usize {
     events * PATIENCE / (PATIENCE - 1)
 }
+
+/// Byte offset of a block's last word.
+const LAST_WORD: usize = 12;
 
 /// How many segments of how many blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,6 +70,8 @@ pub(super) struct EventRing {
     bytes: usize,
     /// Byte offset of the next block.
     next: usize,
+    /// The last word of that block, which the controller writes last.
+    last_word: Watched,
     /// Cycle bit that a new block has: 0 or 1.
     cycle: u32,
     /// Blocks taken since the controller was told.
@@ -81,8 +86,10 @@ impl EventRing {
     ) -> Result<Self, PoolError> {
         let [bytes, table_bytes] = shape.bytes();
         let rules = Rules::aligned(64).within(0x1_0000);
+        let memory = pool.allocate(owner, Class::EventRing, bytes, rules)?;
         let ring = Self {
-            memory: pool.allocate(owner, Class::EventRing, bytes, rules)?,
+            last_word: memory.watch(LAST_WORD),
+            memory,
             table: pool.allocate(owner, Class::EventRing, table_bytes, Rules::aligned(64))?,
             shape,
             bytes,
@@ -127,8 +134,7 @@ impl EventRing {
     /// Whether an event waits. One load.
     #[inline(always)]
     pub(super) fn is_ready(&self) -> bool {
-        let is_new = |block: Block<'_, BYTES>| self.is_new(block.read32::<12>());
-        self.block().is_some_and(is_new)
+        self.is_new(self.last_word.read())
     }
 
     #[inline(always)]
@@ -140,7 +146,7 @@ impl EventRing {
     #[inline]
     pub(super) fn peek(&self) -> Option<Trb> {
         let block = self.block()?;
-        let control = block.read32::<12>();
+        let control = block.read32::<LAST_WORD>();
         if !self.is_new(control) {
             return None;
         }
@@ -164,6 +170,7 @@ impl EventRing {
             self.next = 0;
             self.cycle ^= Flags::CYCLE.bits();
         }
+        self.last_word = self.memory.watch(self.next + LAST_WORD);
     }
 
     /// Whether so many events were taken that the controller should know before the batch ends.

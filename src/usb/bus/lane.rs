@@ -218,7 +218,7 @@ impl<C: Driver> Bus<'_, C> {
         if let Some(slot) = self.controllers.get(usize::from(controller.0))
             && let Some(lane) = slot.lane.as_ref()
         {
-            self.next_timer = self.next_timer.min(lane.until);
+            self.wake_at(lane.until);
         }
         Ok(None)
     }

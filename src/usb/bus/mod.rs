@@ -149,6 +149,8 @@ pub struct Bus<'s, C> {
     next_timer: Instant,
     /// When a controller's share was over before its events were.
     cut_short: Instant,
+    /// When there is something to do at the latest: for the timers, or for a driver.
+    wake: Instant,
 }
 
 /// The part of a table that its numbers, which are bytes, can count: 255 entries.
@@ -174,13 +176,14 @@ impl<'s, C: Driver> Bus<'s, C> {
             taken: 0,
             next_timer: Instant::from_micros(0),
             cut_short: Instant::NEVER,
+            wake: Instant::from_micros(0),
         }
     }
 
     /// Whether [`Bus::poll`] would find something. Touches nothing.
     #[inline]
     pub fn is_due(&self, now: Instant) -> bool {
-        now >= self.next_timer || self.drivers().any(|driver| driver.is_due(now))
+        now >= self.wake || self.drivers().any(HostController::has_events)
     }
 
     /// The drivers, which fill the slice from its start.
@@ -219,16 +222,19 @@ impl<'s, C: Driver> Bus<'s, C> {
             self.taken = 0;
         }
         self.cursor = 0;
+        let cut_short = core::mem::replace(&mut self.cut_short, Instant::NEVER);
+        self.wake = self
+            .drivers()
+            .map(HostController::next_deadline)
+            .fold(cut_short.min(self.next_timer), Instant::min);
         None
     }
 
-    /// When to poll again at the latest, as of the last [`Bus::poll`] that returned `None`.
+    /// When to poll again at the latest, as of the last [`Bus::poll`] that returned `None`. Not
+    /// later than it should be if something was begun since.
     #[inline]
-    pub fn next_wake(&mut self) -> Instant {
-        let cut_short = core::mem::replace(&mut self.cut_short, Instant::NEVER);
-        self.drivers()
-            .map(HostController::next_deadline)
-            .fold(cut_short.min(self.next_timer), Instant::min)
+    pub fn next_wake(&self) -> Instant {
+        self.wake
     }
 
     /// Sorts one event of the controller whose turn it is.
@@ -331,9 +337,18 @@ impl<'s, C: Driver> Bus<'s, C> {
 
     fn wake_at(&mut self, time: Instant) {
         self.next_timer = self.next_timer.min(time);
+        self.wake = self.wake.min(time);
     }
 
+    /// A controller's driver, to begin something: the next poll asks for its deadline.
     fn driver(&mut self, controller: ControllerId) -> Option<&mut C> {
+        self.wake = Instant::from_micros(0);
+        self.transfer_driver(controller)
+    }
+
+    /// A controller's driver for transfers, which move no deadline.
+    #[inline]
+    fn transfer_driver(&mut self, controller: ControllerId) -> Option<&mut C> {
         self.controllers
             .get_mut(usize::from(controller.0))?
             .driver
@@ -454,7 +469,7 @@ impl<'s, C: Driver> Bus<'s, C> {
         report: Report,
     ) -> Result<(), HostError> {
         let transfer = transfer_of(pipe, function, tag, segments, report);
-        self.driver(pipe.controller)
+        self.transfer_driver(pipe.controller)
             .ok_or(HostError::Dead)?
             .submit(pipe.handle, &transfer)
     }
@@ -474,7 +489,7 @@ impl<'s, C: Driver> Bus<'s, C> {
         report: Report,
     ) -> Result<(), HostError> {
         let transfer = transfer_of(pipe, function, tag, segments, report);
-        self.driver(pipe.controller)
+        self.transfer_driver(pipe.controller)
             .ok_or(HostError::Dead)?
             .send(pipe.handle, &transfer)
     }
@@ -482,7 +497,7 @@ impl<'s, C: Driver> Bus<'s, C> {
     /// Lets the controller see what was queued on a pipe.
     #[inline]
     pub fn kick(&mut self, pipe: &Pipe) {
-        if let Some(driver) = self.driver(pipe.controller) {
+        if let Some(driver) = self.transfer_driver(pipe.controller) {
             driver.kick(pipe.handle, 0);
         }
     }
@@ -490,7 +505,7 @@ impl<'s, C: Driver> Bus<'s, C> {
     /// The quiet transfers of a pipe are known to be done.
     #[inline]
     pub fn retire(&mut self, pipe: &Pipe) {
-        if let Some(driver) = self.driver(pipe.controller) {
+        if let Some(driver) = self.transfer_driver(pipe.controller) {
             driver.retire(pipe.handle);
         }
     }

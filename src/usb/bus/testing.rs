@@ -304,7 +304,7 @@ impl HostController for Fake {
         }
     }
 
-    fn is_due(&self, _now: Instant) -> bool {
+    fn has_events(&self) -> bool {
         !self.state().events.is_empty()
     }
 
