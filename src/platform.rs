@@ -14,6 +14,17 @@ use crate::time::{Duration, Instant};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct ControllerId(pub u8);
 
+/// How the power of a root port can be switched.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PortPower {
+    /// It cannot.
+    AlwaysOn,
+    /// By the controller, for this port alone.
+    Port,
+    /// By the platform, together with all ports that name the same rail.
+    Rail(u8),
+}
+
 /// What a board or kernel provides.
 pub trait Platform: Dma {
     /// How controllers' registers are reached.
@@ -38,6 +49,18 @@ pub trait Platform: Dma {
 
     /// Whether [`Platform::cut_dma`] works for this controller.
     fn can_cut_dma(&self, controller: ControllerId) -> bool;
+
+    /// How the power of a root port, counted from 0, can be switched: the port's fault domain, as
+    /// far as power goes.
+    fn port_power(&self, controller: ControllerId, port: u8) -> PortPower {
+        let _ = (controller, port);
+        PortPower::AlwaysOn
+    }
+
+    /// Switches a rail that [`Platform::port_power`] names.
+    fn switch_rail(&self, rail: u8, on: bool) {
+        let _ = (rail, on);
+    }
 
     /// A line for a person: what was found, what failed and why. Dropped by default.
     fn log(&self, line: fmt::Arguments<'_>) {

@@ -35,9 +35,9 @@ pub struct Policy {
     /// A disk may take so long from its first command to being ready. Policy: disks that spin up
     /// took 6 to 10 s in reports; a margin of two.
     pub readiness: Duration,
-    /// After a request's command went without a status for the first time, everything that is done
-    /// for it must be over so soon: recovery, and the command once more. Policy: a caller who has
-    /// waited for a command's deadline will not wait for many more.
+    /// A device may take so long to come back from a reset of its port, described and configured.
+    pub reopen: Duration,
+    /// No new rung of recovery is begun so long after the first fault of an episode.
     pub episode: Duration,
     /// The most bytes of one read or write below SuperSpeed. Policy: 240 sectors, because some
     /// bridges corrupt data silently above (Kingston 0951:1666 with 65535 blocks), and full-speed
@@ -57,6 +57,7 @@ impl Policy {
         flush: Duration::from_secs(60),
         bring_up: Duration::from_secs(10),
         readiness: Duration::from_secs(20),
+        reopen: Duration::from_secs(5),
         episode: Duration::from_secs(20),
         transfer_high: 240 * 512,
         transfer_super: 1 << 20,

@@ -72,10 +72,20 @@ pub enum BlockError {
     /// The disk's answer made no sense, or the wire failed. It was reset; it may answer the next
     /// request.
     Protocol,
+    /// The disk was reset for the sake of its neighbour while the request was under way. Issue it
+    /// again; writes that were not flushed may be lost, as the next flush will say.
+    Reset,
+    /// The disk was reset, or said that it was, after writes that no good flush has covered: some
+    /// of them may be lost. Reported once to each holder, by its next flush. Write again what
+    /// matters.
+    WritesMayBeLost,
     /// The disk did not come back from its reset. It takes no requests until it is plugged again.
     Broken,
     /// The controller cannot reach the buffer: move it, or align it.
     Memory(MapError),
+    /// The controller has died and cannot be stopped, and the platform cannot cut it off: it may
+    /// write to the request's buffer for ever, so the buffer is not given back.
+    Quarantined,
     /// The platform cannot cut the controller's DMA, and the host was given no staging memory for
     /// blocking calls, or less than a block: see `Host::set_staging`.
     NoStaging,
@@ -120,8 +130,15 @@ impl fmt::Display for BlockError {
             Self::Short { moved } => write!(formatter, "the disk moved only {moved} bytes"),
             Self::Timeout => formatter.write_str("the disk did not answer in time"),
             Self::Protocol => formatter.write_str("the disk's answer made no sense"),
+            Self::Reset => formatter.write_str("the disk was reset with its neighbour"),
+            Self::WritesMayBeLost => {
+                formatter.write_str("the disk was reset: writes since the last flush may be lost")
+            }
             Self::Broken => formatter.write_str("the disk did not come back from its reset"),
             Self::Memory(error) => write!(formatter, "the buffer cannot be reached: {error:?}"),
+            Self::Quarantined => {
+                formatter.write_str("the controller does not let go of the buffer: it is kept")
+            }
             Self::NoStaging => formatter.write_str("blocking calls need staging memory here"),
             Self::QueueFull => formatter.write_str("all request slots are in use"),
             Self::Refused => formatter.write_str("the controller takes no transfer"),

@@ -3,6 +3,7 @@
 //! [`BlockDevice`] is the blocking face, for boot loaders; [`queue`] has the requests of the queue
 //! face. Nothing here knows about USB or SCSI: the stack implements it, and file systems sit on it.
 
+pub mod durability;
 mod error;
 pub mod queue;
 

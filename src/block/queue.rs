@@ -4,9 +4,9 @@
 //! are begun in the order of their submission; a flush covers the writes whose completion was
 //! taken before it was submitted.
 
+use super::durability::FlushMark;
 use super::{BlockError, Lba};
 use crate::dma::{DmaBuffer, RawBuffer};
-use crate::time::Instant;
 
 /// A disk of the host: its place in the table and which use of that place. The id of a disk that
 /// has gone stays valid and names nothing.
@@ -31,6 +31,32 @@ pub struct RequestId {
     pub(crate) sequence: u32,
 }
 
+/// One of several users of the same disk: each is told of losses by its own flushes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HolderId {
+    pub(crate) index: u8,
+    pub(crate) generation: u8,
+}
+
+/// A holder of a disk. The caller of the stack provides a slice of them; a disk's only user needs
+/// none.
+#[derive(Clone, Copy, Debug)]
+pub struct HolderEntry {
+    pub(crate) generation: u8,
+    pub(crate) disk: Option<DiskId>,
+    /// The loss epoch that it was told of.
+    pub(crate) seen: u32,
+}
+
+impl HolderEntry {
+    /// An unused entry.
+    pub const EMPTY: Self = Self {
+        generation: 0,
+        disk: None,
+        seen: 0,
+    };
+}
+
 /// What a request asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Operation {
@@ -40,6 +66,9 @@ pub enum Operation {
     Write(Lba),
     /// Put what was written on the medium; no buffer.
     Flush,
+    /// Put what was written on the medium and spin the disk down; no buffer. The next command spins
+    /// it up again.
+    Stop,
 }
 
 /// A request that has ended, with its buffer.
@@ -82,8 +111,10 @@ pub struct RequestSlot {
     pub(crate) chunk: u32,
     /// Tries of the command under way that failed.
     pub(crate) failures: u8,
-    /// A command of it went without a status: when the episode of recovery must be over.
-    pub(crate) episode: Option<Instant>,
+    /// Where the flush began, for a flush.
+    pub(crate) mark: FlushMark,
+    /// Whose flush it is: place in the table of holders, or the disk's own.
+    pub(crate) holder: Option<HolderId>,
     /// A blocking call waits for it, and takes its result itself.
     pub(crate) is_blocking: bool,
 }
@@ -104,7 +135,8 @@ impl RequestSlot {
         done: 0,
         chunk: 0,
         failures: 0,
-        episode: None,
+        mark: FlushMark::NONE,
+        holder: None,
         is_blocking: false,
     };
 }

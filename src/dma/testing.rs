@@ -1,10 +1,11 @@
 //! Memory for unit tests of the controllers: a coherent region that a test reads and writes by bus
-//! address, as a device would, and a pool of such memory.
+//! address, as a device would, a pool of such memory, and a watch on callers' buffers.
 
+use core::cell::RefCell;
 use core::ptr::NonNull;
 
 use super::pool::RawCoherent;
-use super::{BusAddress, CoherentRegion, Pool, PoolRecord, Segment};
+use super::{BusAddress, CoherentRegion, Dma, Pool, PoolRecord, Segment};
 
 /// A page of it.
 #[repr(align(4096))]
@@ -79,4 +80,39 @@ pub(crate) fn with_pool_at<R>(bus: u64, pages: usize, test: impl FnOnce(&mut Poo
     let memory = TestMemory::filled(bus, pages * 4096, 0xa5);
     let mut records = vec![PoolRecord::EMPTY; 64];
     test(&mut Pool::new(memory.region(), &mut records))
+}
+
+/// A coherent platform's view of callers' buffers: which of them a device may reach now.
+#[derive(Debug, Default)]
+pub(crate) struct Lent {
+    buffers: RefCell<Vec<usize>>,
+}
+
+impl Lent {
+    /// How many buffers a device may reach.
+    pub(crate) fn count(&self) -> usize {
+        self.buffers.borrow().len()
+    }
+}
+
+// SAFETY: no device reads the addresses; there is no cache to maintain.
+unsafe impl Dma for Lent {
+    fn coherent(&self) -> bool {
+        true
+    }
+    fn cache_line(&self) -> usize {
+        64
+    }
+    fn bus_address(&self, start: NonNull<u8>, _length: usize) -> Option<BusAddress> {
+        self.buffers.borrow_mut().push(start.addr().get());
+        Some(BusAddress::new(start.addr().get() as u64))
+    }
+    fn clean(&self, _start: NonNull<u8>, _length: usize) {}
+    unsafe fn invalidate(&self, _start: NonNull<u8>, _length: usize) {}
+    fn returned(&self, start: NonNull<u8>, _length: usize) {
+        let mut buffers = self.buffers.borrow_mut();
+        let is_it = |buffer: &usize| *buffer == start.addr().get();
+        let place = buffers.iter().position(is_it);
+        buffers.swap_remove(place.expect("a buffer is returned that was not lent"));
+    }
 }

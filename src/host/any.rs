@@ -33,6 +33,34 @@ pub enum Controller<'s, B: Bus> {
     Never(Infallible, PhantomData<&'s B>),
 }
 
+/// The interrupt half of a controller of any kind that was built in.
+#[derive(Debug)]
+pub enum InterruptHalf<'s, B> {
+    /// An xHCI's.
+    #[cfg(feature = "xhci")]
+    Xhci(super::xhci::InterruptHalf<B>),
+    /// An EHCI's.
+    #[cfg(feature = "ehci")]
+    Ehci(super::ehci::InterruptHalf<'s, B>),
+    /// None: cannot be made.
+    #[doc(hidden)]
+    Never(Infallible, PhantomData<&'s B>),
+}
+
+impl<B: Bus> InterruptHalf<'_, B> {
+    /// Called by the interrupt handler: quietens the controller. Returns whether the interrupt was
+    /// this controller's, so that the host is to be polled.
+    pub fn acknowledge(&self) -> bool {
+        match self {
+            #[cfg(feature = "xhci")]
+            Self::Xhci(half) => half.acknowledge(),
+            #[cfg(feature = "ehci")]
+            Self::Ehci(half) => half.acknowledge(),
+            Self::Never(never, _) => match *never {},
+        }
+    }
+}
+
 /// Passes a call on to the driver.
 macro_rules! pass {
     ($controller:expr, $driver:ident => $call:expr) => {
@@ -44,6 +72,19 @@ macro_rules! pass {
             Controller::Never(never, _) => match *never {},
         }
     };
+}
+
+impl<'s, B: Bus> Controller<'s, B> {
+    /// The part for the interrupt handler. Ask for it once.
+    pub fn interrupt_half(&self) -> InterruptHalf<'s, B> {
+        match self {
+            #[cfg(feature = "xhci")]
+            Self::Xhci(driver) => InterruptHalf::Xhci(driver.interrupt_half()),
+            #[cfg(feature = "ehci")]
+            Self::Ehci(driver) => InterruptHalf::Ehci(driver.interrupt_half()),
+            Self::Never(never, _) => match *never {},
+        }
+    }
 }
 
 #[cfg_attr(not(any(feature = "xhci", feature = "ehci")), expect(unused_variables))]

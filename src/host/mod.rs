@@ -11,7 +11,7 @@ mod types;
 #[cfg(feature = "xhci")]
 pub mod xhci;
 
-pub use any::Controller;
+pub use any::{Controller, InterruptHalf};
 pub use traits::{Devices, Endpoints, HostController, Hubs, RootPorts};
 pub use types::{
     Addressing, Attachment, Capabilities, ControllerFault, DeviceHandle, EndpointConfig,

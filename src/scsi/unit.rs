@@ -4,10 +4,14 @@
 //! comes next. Nothing is sent here.
 
 use super::bring_up::{BringUp, BringUpError, Found};
-use super::cdb::{Command, Extent, UnitAccess, read, synchronize_cache, write};
+use super::capacity::BlockLength;
+use super::cdb::{
+    Command, Extent, PowerChange, UnitAccess, read, start_stop_unit, synchronize_cache, write,
+};
 use super::inquiry::Inquiry;
 use super::sense::{Sense, Verdict};
 use super::transport::{Completion, DataPlace, Outcome, Request, Status, TransportError};
+use crate::block::durability::Durability;
 use crate::block::queue::{Operation, RequestSlot};
 use crate::block::{BlockError, FlushSupport, Geometry, Lba, SenseCode};
 use crate::platform::ControllerId;
@@ -17,9 +21,9 @@ use crate::time::Instant;
 /// How often a command is tried again that ended with a status worth another try. Policy.
 const RETRIES: u8 = 3;
 
-/// How often a command is tried again after the device had to be reset. Policy: once; the second
-/// time it is the device's habit, and the episode's time is up.
-const RETRIES_AFTER_RESET: u8 = 1;
+/// How often a command is tried again that ended well and yet not as it should. Policy: once; the
+/// second time it is the device's habit.
+const SECOND_TRY: u8 = 1;
 
 /// Where a unit is.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +38,8 @@ pub enum UnitState {
     Empty(Inquiry),
     /// It cannot be used.
     Failed(BringUpError),
+    /// Its device is being opened again.
+    Away,
 }
 
 /// What a bring-up waits for.
@@ -58,6 +64,11 @@ pub struct UnitEntry {
     pub(crate) state: UnitState,
     pub(crate) flush: FlushSupport,
     pub(crate) transfer_bytes: u32,
+    pub(crate) durability: Durability,
+    /// The loss epoch that the disk's own holder has seen: see `Host::add_holder`.
+    pub(crate) seen: u32,
+    /// What the unit was before its device was opened again: it must be the same now.
+    pub(crate) before: Option<Found>,
 }
 
 impl UnitEntry {
@@ -70,7 +81,17 @@ impl UnitEntry {
         state: UnitState::Free,
         flush: FlushSupport::Command,
         transfer_bytes: 0,
+        durability: Durability::NEW,
+        seen: 0,
+        before: None,
     };
+
+    /// Whether commands may be issued for requests.
+    #[inline]
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        matches!(self.state, UnitState::Ready(_))
+    }
 
     /// Whether the entry is unused.
     #[must_use]
@@ -85,11 +106,17 @@ impl UnitEntry {
     /// [`BlockError::NoMedium`], [`BlockError::NotReady`], [`BlockError::Disconnected`].
     #[inline]
     pub fn geometry(&self) -> Result<Geometry, BlockError> {
-        match &self.state {
-            UnitState::Ready(found) => Ok(self.geometry_of(found)),
-            UnitState::Empty(_) => Err(BlockError::NoMedium),
-            UnitState::BringUp(..) | UnitState::Failed(_) => Err(BlockError::NotReady),
-            UnitState::Free => Err(BlockError::Disconnected),
+        match (&self.state, &self.before) {
+            (UnitState::Ready(found), _) => Ok(self.geometry_of(found)),
+            // While it is being opened again, requests may be submitted.
+            (UnitState::BringUp(..) | UnitState::Away, Some(before)) => {
+                Ok(self.geometry_of(before))
+            }
+            (UnitState::Empty(_), _) => Err(BlockError::NoMedium),
+            (UnitState::BringUp(..) | UnitState::Away | UnitState::Failed(_), _) => {
+                Err(BlockError::NotReady)
+            }
+            (UnitState::Free, _) => Err(BlockError::Disconnected),
         }
     }
 
@@ -114,24 +141,30 @@ impl UnitEntry {
     /// Why the request ends without one.
     #[inline]
     pub(crate) fn command_for(
-        &self,
+        &mut self,
         slot: &mut RequestSlot,
         policy: &Policy,
     ) -> Result<Request, BlockError> {
-        let UnitState::Ready(found) = &self.state else {
+        let UnitState::Ready(Found { capacity, .. }) = self.state else {
             return Err(self.geometry().err().unwrap_or(BlockError::NotReady));
         };
         let (command, data, timeout) = match slot.operation {
             Operation::Flush => {
-                let command = synchronize_cache(found.capacity.blocks());
+                let command = synchronize_cache(capacity.blocks());
+                slot.mark = self.durability.flush_begins();
+                (command, DataPlace::Scratch, policy.flush)
+            }
+            Operation::Stop => {
+                let command = start_stop_unit(PowerChange::Stop);
                 (command, DataPlace::Scratch, policy.flush)
             }
             Operation::Read(lba) => {
-                let (extent, data) = self.next_chunk(found, slot, lba)?;
+                let (extent, data) = self.next_chunk(capacity.block_length(), slot, lba)?;
                 (read(extent), data, policy.read_write)
             }
             Operation::Write(lba) => {
-                let (extent, data) = self.next_chunk(found, slot, lba)?;
+                let (extent, data) = self.next_chunk(capacity.block_length(), slot, lba)?;
+                self.durability.write_begins();
                 (write(extent, UnitAccess::Cached), data, policy.read_write)
             }
         };
@@ -147,11 +180,10 @@ impl UnitEntry {
     #[inline]
     fn next_chunk(
         &self,
-        found: &Found,
+        block_length: BlockLength,
         slot: &mut RequestSlot,
         lba: Lba,
     ) -> Result<(Extent, DataPlace), BlockError> {
-        let block_length = found.capacity.block_length();
         let most = (self.transfer_bytes >> block_length.exponent()).max(1);
         let rest = slot.blocks.saturating_sub(slot.done);
         slot.chunk = rest.min(u64::from(most)) as u32;
@@ -184,13 +216,17 @@ impl UnitEntry {
                 status: Status::Check(sense),
                 moved,
             }) => self.check(slot, &sense, moved),
-            Err(error) => transport_failed(slot, error),
+            Err(error) => Some(Err(transport_failed(error))),
         }
     }
 
     #[inline]
-    fn chunk_done(&self, slot: &mut RequestSlot, moved: u32) -> Option<Result<(), BlockError>> {
+    fn chunk_done(&mut self, slot: &mut RequestSlot, moved: u32) -> Option<Result<(), BlockError>> {
         if slot.operation == Operation::Flush {
+            self.durability.flushed(slot.mark);
+            return Some(Ok(()));
+        }
+        if slot.operation == Operation::Stop {
             return Some(Ok(()));
         }
         let UnitState::Ready(found) = &self.state else {
@@ -198,7 +234,7 @@ impl UnitEntry {
         };
         let wanted = slot.chunk << found.capacity.block_length().exponent();
         if moved != wanted {
-            return retry(slot, RETRIES_AFTER_RESET, BlockError::Short { moved });
+            return retry(slot, SECOND_TRY, BlockError::Short { moved });
         }
         slot.failures = 0;
         slot.done += u64::from(slot.chunk);
@@ -215,22 +251,28 @@ impl UnitEntry {
         let failed = BlockError::Device(code);
         match sense.verdict() {
             Verdict::Success => self.chunk_done(slot, moved),
+            Verdict::Unsupported if slot.operation == Operation::Stop => Some(Ok(())),
             Verdict::Unsupported if slot.operation == Operation::Flush => {
                 self.flush = FlushSupport::NoFlushCommand;
                 Some(Ok(()))
             }
+            Verdict::ResetHappened | Verdict::EarlierCommandFailed => {
+                self.durability.interrupted();
+                retry(slot, RETRIES, failed)
+            }
             Verdict::Retry
             | Verdict::CapacityChanged
-            | Verdict::ResetHappened
-            | Verdict::EarlierCommandFailed
             | Verdict::BecomingReady
             | Verdict::HardwareError => retry(slot, RETRIES, failed),
-            Verdict::Unexplained => retry(slot, RETRIES_AFTER_RESET, failed),
+            Verdict::Unexplained => retry(slot, SECOND_TRY, failed),
             Verdict::MediumError => {
                 let lba = sense.information.map(Lba);
                 retry(slot, RETRIES, BlockError::Medium { lba, sense: code })
             }
-            Verdict::MediaChanged => Some(Err(BlockError::MediumChanged)),
+            Verdict::MediaChanged => {
+                self.durability.interrupted();
+                Some(Err(BlockError::MediumChanged))
+            }
             Verdict::NoMedium => Some(Err(BlockError::NoMedium)),
             Verdict::WriteProtected => Some(Err(BlockError::WriteProtected)),
             Verdict::NotReady
@@ -251,19 +293,15 @@ fn retry(slot: &mut RequestSlot, retries: u8, error: BlockError) -> Option<Resul
     None
 }
 
-fn transport_failed(
-    slot: &mut RequestSlot,
-    error: TransportError,
-) -> Option<Result<(), BlockError>> {
+/// What a transport's failure is to the caller, once recovery has done what it could.
+fn transport_failed(error: TransportError) -> BlockError {
     match error {
-        // The device was reset, so the command is certainly dead, and nothing was accepted after
-        // it: it may be issued again, also if it is a write.
-        TransportError::Timeout => retry(slot, RETRIES_AFTER_RESET, BlockError::Timeout),
-        TransportError::Protocol(_) => retry(slot, RETRIES_AFTER_RESET, BlockError::Protocol),
-        TransportError::Broken(_) => Some(Err(BlockError::Broken)),
-        TransportError::Disconnected => Some(Err(BlockError::Disconnected)),
-        TransportError::Memory(error) => Some(Err(BlockError::Memory(error))),
-        TransportError::Refused => Some(Err(BlockError::Refused)),
+        TransportError::Timeout => BlockError::Timeout,
+        TransportError::Protocol(_) => BlockError::Protocol,
+        TransportError::Broken(_) => BlockError::Broken,
+        TransportError::Disconnected => BlockError::Disconnected,
+        TransportError::Memory(error) => BlockError::Memory(error),
+        TransportError::Refused => BlockError::Refused,
     }
 }
 

@@ -134,7 +134,7 @@ mod a_request {
     #[test]
     fn beyond_32_bits_is_issued_with_16_bytes_and_the_block_before_with_10() {
         let mut memory = [0; 512];
-        let entry = disk(1 << 33);
+        let mut entry = disk(1 << 33);
         for (lba, code) in [(0xffff_ffff, 0x28), (0x1_0000_0000, 0x88)] {
             let mut slot = request(Operation::Read(Lba(lba)), 1, &mut memory);
             let command = entry.command_for(&mut slot, &POLICY).unwrap();
@@ -145,7 +145,7 @@ mod a_request {
     #[test]
     fn whose_memory_is_too_short_is_never_issued() {
         let mut memory = [0; 512];
-        let entry = disk(100);
+        let mut entry = disk(100);
         let mut slot = request(Operation::Read(Lba(0)), 2, &mut memory);
         assert!(entry.command_for(&mut slot, &POLICY).is_err());
         slot.memory = None;
@@ -166,7 +166,7 @@ mod a_request {
             ),
         ];
         for (state, error) in table {
-            let entry = unit(state);
+            let mut entry = unit(state);
             let refused = entry.command_for(&mut flush(), &POLICY);
             assert_eq!(refused.err(), Some(error));
             assert_eq!(entry.geometry(), Err(error));
@@ -264,12 +264,12 @@ fn a_command_that_moved_too_little_is_issued_once_more_and_never_called_done() {
 }
 
 #[test]
-fn a_transport_that_fails_is_tried_once_more_where_the_device_was_brought_back() {
+fn a_transport_that_fails_ends_the_request_since_the_ladder_has_done_what_it_could() {
     let table = [
-        (TransportError::Timeout, 2, BlockError::Timeout),
+        (TransportError::Timeout, 1, BlockError::Timeout),
         (
             TransportError::Protocol(Fault::BadStatus),
-            2,
+            1,
             BlockError::Protocol,
         ),
         (

@@ -68,7 +68,11 @@ impl<P: Platform, C: Driver> Disk<'_, '_, P, C> {
     }
 
     #[inline]
-    fn run(&mut self, operation: Operation, memory: Option<RawBuffer>) -> Result<(), BlockError> {
+    pub(super) fn run(
+        &mut self,
+        operation: Operation,
+        memory: Option<RawBuffer>,
+    ) -> Result<(), BlockError> {
         let controller = self.controller()?;
         let id = self.host.submit_raw(self.id, operation, memory)?;
         if let Some(slot) = self.host.requests.get_mut(usize::from(id.index)) {
@@ -110,8 +114,7 @@ impl<P: Platform, C: Driver> Disk<'_, '_, P, C> {
         let geometry = self.host.geometry(self.id)?;
         geometry.extent(lba, length)?;
         let block_bytes = geometry.block_bytes as usize;
-        // Taken out for the length of the call; a controller that never lets go keeps it for good,
-        // since a request that does not end does not give it back.
+        // Taken out for the length of the call; a controller that never lets go keeps it for good.
         let mut staging = self.host.staging.take().ok_or(BlockError::NoStaging)?;
         let piece = staging.length() / block_bytes * block_bytes;
         let mut result = if piece == 0 {
@@ -132,7 +135,9 @@ impl<P: Platform, C: Driver> Disk<'_, '_, P, C> {
             }
             offset += now;
         }
-        self.host.staging = Some(staging);
+        if result != Err(BlockError::Quarantined) {
+            self.host.staging = Some(staging);
+        }
         result
     }
 }

@@ -1,6 +1,6 @@
 //! What the bus reports, carried to functions and units.
 
-use super::schedule::Work;
+use super::recover::{Home, is_same_unit, replace};
 use super::{FunctionSlot, Host};
 use crate::block::BlockError;
 use crate::host::ControllerFault;
@@ -11,6 +11,7 @@ use crate::scsi::unit::{Next, UnitEntry, UnitState};
 use crate::storage::bot::wire::Lun;
 use crate::storage::choose::choose;
 use crate::storage::function::{Function, FunctionEvent};
+use crate::storage::ladder::Failure;
 use crate::time::Instant;
 use crate::usb::enumerate::CONFIGURATION_LIMIT;
 use crate::usb::{BusEvent, DeviceId, Driver, UsbError};
@@ -74,12 +75,12 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                 self.function_event(index, event, now);
             }
             BusEvent::Gone(device) => self.gone(device),
-            BusEvent::Closed(device) => self.closed(device, now),
+            BusEvent::Closed(device, fate) => self.closed(device, fate, now),
             BusEvent::Runaway(controller, fault) => self.runaway(controller, fault, now),
         }
     }
 
-    fn function_of(&self, device: DeviceId) -> Option<u8> {
+    pub(super) fn function_of(&self, device: DeviceId) -> Option<u8> {
         let is_it = |slot: &FunctionSlot| slot.function.device() == Some(device);
         self.functions
             .iter()
@@ -97,20 +98,28 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let Some(choice) = choose(configuration, info.speed()) else {
             return;
         };
-        let attached = match self
-            .functions
-            .iter()
-            .position(|slot| slot.function.is_free())
-        {
+        let place = match self.returning(&info) {
+            Some(index) if self.is_same_device(index, &info) => Some(index),
+            Some(index) => {
+                // Another one was plugged in its place.
+                self.free_function(index as u8);
+                Some(index)
+            }
+            None => {
+                let is_free =
+                    |slot: &FunctionSlot| slot.function.is_free() && slot.absent_until.is_none();
+                self.functions.iter().position(is_free)
+            }
+        };
+        let slot = place.and_then(|index| self.functions.get_mut(index).zip(Some(index)));
+        let attached = match slot {
             None => Err(UsbError::TableFull("functions")),
-            Some(index) => match self.functions.get_mut(index) {
-                None => Err(UsbError::TableFull("functions")),
-                Some(slot) => {
-                    let (bus, policy) = (&mut self.bus, &self.policy);
-                    slot.function
-                        .attach(bus, policy, index as u8, device, &choice, now)
-                }
-            },
+            Some((slot, index)) => {
+                slot.home = Some(Home::of(&info));
+                let (bus, policy) = (&mut self.bus, &self.policy);
+                slot.function
+                    .attach(bus, policy, index as u8, device, &choice, now)
+            }
         };
         match attached {
             Ok(()) => self.bus.set_driver_name(device, "bot"),
@@ -132,7 +141,10 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                     let device = slot.function.device();
                     slot.function.closed(&mut self.bus, &self.platform, index);
                     if let Some(device) = device {
-                        self.bus.retry(device, error, now);
+                        self.bus.try_again(device, error, now);
+                    }
+                    if slot.absent_until.is_none() {
+                        self.free_function(index);
                     }
                 }
             }
@@ -147,6 +159,26 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let Some(info) = device.and_then(|device| self.bus.info(device)) else {
             return;
         };
+        let was_absent = match self.functions.get_mut(usize::from(function)) {
+            Some(slot) => slot.absent_until.take().is_some(),
+            None => return,
+        };
+        if was_absent {
+            self.bring_back_units(function, transfer_bytes, now);
+        } else {
+            self.add_units(function, info.controller, transfer_bytes, highest, now);
+        }
+        self.schedule(function, now);
+    }
+
+    fn add_units(
+        &mut self,
+        function: u8,
+        controller: ControllerId,
+        transfer_bytes: u32,
+        highest: Lun,
+        now: Instant,
+    ) {
         for lun in highest.up_to() {
             let Some(index) = self.units.iter().position(UnitEntry::is_free) else {
                 self.platform
@@ -157,7 +189,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                 *entry = UnitEntry {
                     generation: entry.generation.wrapping_add(1),
                     function,
-                    controller: info.controller,
+                    controller,
                     lun: lun.number(),
                     transfer_bytes,
                     ..UnitEntry::EMPTY
@@ -165,7 +197,19 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             }
             self.bring_up(index as u8, now);
         }
-        self.schedule(function, now);
+    }
+
+    /// The units of a function whose device is back are brought up again.
+    fn bring_back_units(&mut self, function: u8, transfer_bytes: u32, now: Instant) {
+        for unit in 0..self.units.len() {
+            let Some(entry) = self.units.get_mut(unit) else {
+                break;
+            };
+            if !entry.is_free() && entry.function == function {
+                entry.transfer_bytes = transfer_bytes;
+                self.bring_up(unit as u8, now);
+            }
+        }
     }
 
     /// Begins to bring a unit up, anew or again.
@@ -190,6 +234,24 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             Action::Skip => UnitState::Free,
             Action::Fail(error) => UnitState::Failed(error),
         };
+        self.compare_with_before(unit);
+    }
+
+    /// A unit whose device was opened again has an end: is it what it was?
+    fn compare_with_before(&mut self, unit: u8) {
+        let Some(entry) = self.units.get_mut(usize::from(unit)) else {
+            return;
+        };
+        let same = match (&entry.state, &entry.before) {
+            (_, None) | (UnitState::BringUp(..) | UnitState::Away, _) => return,
+            (UnitState::Ready(found), Some(before)) => is_same_unit(before, found),
+            (_, Some(_)) => false,
+        };
+        entry.before = None;
+        if !same {
+            replace(entry);
+            self.end_requests_of(unit, BlockError::Disconnected);
+        }
     }
 
     /// A command of a unit's bring-up has ended.
@@ -236,32 +298,6 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         }
     }
 
-    /// The controller has let go of a device: all that was under way on it ends.
-    fn closed(&mut self, device: DeviceId, now: Instant) {
-        let Some(index) = self.function_of(device) else {
-            return;
-        };
-        let Some(slot) = self.functions.get_mut(usize::from(index)) else {
-            return;
-        };
-        let ended = slot.function.closed(&mut self.bus, &self.platform, index);
-        if let Some(outcome) = ended {
-            self.command_ended(index, outcome, now);
-        }
-        if let Some(slot) = self.functions.get_mut(usize::from(index)) {
-            slot.work = Work::None;
-        }
-        for unit in 0..self.units.len() {
-            let Some(entry) = self.units.get_mut(unit) else {
-                break;
-            };
-            if !entry.is_free() && entry.function == index {
-                entry.state = UnitState::Free;
-                self.end_requests_of(unit as u8, BlockError::Disconnected);
-            }
-        }
-    }
-
     /// A controller does not stop. Where the platform can cut it off from memory, its devices can
     /// be closed all the same; else what it may reach is never given back.
     fn runaway(&mut self, controller: ControllerId, fault: ControllerFault, now: Instant) {
@@ -273,6 +309,22 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         ));
         if cut {
             self.bus.confirm_cut(controller, now);
+        } else {
+            self.quarantine(controller);
+        }
+    }
+
+    /// Ends the requests of a controller that may reach their memory for ever. Queued buffers stay
+    /// where they are; nobody gets them back.
+    fn quarantine(&mut self, controller: ControllerId) {
+        for unit in 0..self.units.len() {
+            let Some(entry) = self.units.get(unit) else {
+                break;
+            };
+            if !entry.is_free() && entry.controller == controller {
+                self.withhold_buffers_of(unit as u8);
+                self.end_requests_of(unit as u8, BlockError::Quarantined);
+            }
         }
     }
 
@@ -283,7 +335,9 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             let Some(slot) = self.functions.get_mut(index) else {
                 break;
             };
-            if now >= slot.function.deadline() {
+            if slot.function.take_stuck() {
+                self.climb(index as u8, Failure::Broken, now);
+            } else if now >= slot.function.deadline() {
                 let ended = slot
                     .function
                     .deadline_passed(&mut self.bus, &self.platform, now);
@@ -292,7 +346,9 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                 }
             }
             self.note_deadline(index as u8);
+            self.run_absence(index as u8, now);
         }
+        self.run_rail(now);
         for unit in 0..self.units.len() {
             let Some(entry) = self.units.get(unit) else {
                 break;

@@ -9,25 +9,30 @@
 
 mod disk;
 mod dispatch;
+mod holders;
+mod recover;
 mod report;
 mod requests;
 mod schedule;
+mod shutdown;
 mod tables;
 
-use crate::block::queue::RequestSlot;
+use crate::block::BlockError;
+use crate::block::queue::{HolderEntry, RequestSlot};
 use crate::dma::{CoherentRegion, DmaBuffer, Pool, PoolRecord, PoolUsage};
 use crate::host::Controller;
 use crate::platform::{ControllerId, Platform};
 use crate::policy::Policy;
 use crate::scsi::unit::UnitEntry;
 use crate::storage::function::Function;
+use crate::storage::ladder::Ladder;
 use crate::time::{Duration, Instant};
-use crate::usb::{
-    Bus, BusStorage, ControllerSlot, ControllerState, DeviceEntry, Driver, PortEntry, UsbError,
-};
+use crate::usb::{Bus, BusStorage, ControllerSlot, DeviceEntry, Driver, PortEntry, UsbError};
 pub use disk::Disk;
+use recover::Home;
 pub use report::{DiskInfo, DiskState};
 use schedule::Work;
+pub use shutdown::{Leaving, Parting};
 pub use tables::Tables;
 
 /// How many things one [`Host::poll`] takes at most. Policy: more than any burst of completions
@@ -50,6 +55,8 @@ pub struct Storage<'s, C> {
     pub units: &'s mut [UnitEntry],
     /// One for each request in flight.
     pub requests: &'s mut [RequestSlot],
+    /// One for each holder of a disk beyond its first: see [`Host::add_holder`].
+    pub holders: &'s mut [HolderEntry],
     /// One for each piece of the pool that is held at the same time: about 8 for a controller and 8
     /// for each disk.
     pub pool: &'s mut [PoolRecord],
@@ -60,6 +67,13 @@ pub struct Storage<'s, C> {
 pub struct FunctionSlot {
     function: Function,
     work: Work,
+    ladder: Ladder,
+    /// Where its device is plugged in.
+    home: Option<Home>,
+    /// Its device is being reset, and must be back by then.
+    absent_until: Option<Instant>,
+    /// What requests end with when the device has gone.
+    error: BlockError,
 }
 
 impl FunctionSlot {
@@ -67,6 +81,10 @@ impl FunctionSlot {
     pub const EMPTY: Self = Self {
         function: Function::EMPTY,
         work: Work::None,
+        ladder: Ladder::DOWN,
+        home: None,
+        absent_until: None,
+        error: BlockError::Disconnected,
     };
 }
 
@@ -78,12 +96,15 @@ pub struct Host<'s, P: Platform, C = Controller<'s, <P as Platform>::Bus>> {
     functions: &'s mut [FunctionSlot],
     units: &'s mut [UnitEntry],
     requests: &'s mut [RequestSlot],
+    holders: &'s mut [HolderEntry],
     policy: Policy,
     staging: Option<DmaBuffer>,
     /// Numbers requests in the order of their submission.
     sequence: u32,
     /// Requests that no command was issued for yet, or that want another.
     waiting: usize,
+    /// A rail without power, and until when.
+    rail_off: Option<(u8, Instant)>,
     /// When functions and units must be looked at.
     next_timer: Instant,
 }
@@ -100,6 +121,7 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
             functions,
             units,
             requests,
+            holders,
             pool,
         } = storage;
         Self {
@@ -115,10 +137,12 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
             functions,
             units,
             requests,
+            holders,
             policy: Policy::DEFAULT,
             staging: None,
             sequence: 0,
             waiting: 0,
+            rail_off: None,
             next_timer: Instant::NEVER,
         }
     }
@@ -176,21 +200,6 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
             }
             self.platform.wait(wake.min(deadline));
         }
-    }
-
-    /// Stops every controller and lets go of all devices. Requests in flight end with
-    /// [`BlockError::Disconnected`](crate::block::BlockError::Disconnected). Flush first.
-    ///
-    /// `true` if every controller has stopped within `timeout`: no DMA happens any more.
-    pub fn stop(&mut self, timeout: Duration) -> bool {
-        self.bus.stop(self.platform.now());
-        self.poll_until(timeout, |host| host.is_stopped())
-    }
-
-    fn is_stopped(&self) -> bool {
-        let stopped = |state| matches!(state, ControllerState::Stopped);
-        self.bus.controllers().all(|(_, state, _)| stopped(state))
-            && self.bus.devices().next().is_none()
     }
 
     /// Ends a host that was stopped, and returns the platform and the pool's memory.

@@ -49,7 +49,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let function = self.functions.get(usize::from(entry.function))?;
         let (state, inquiry) = match &entry.state {
             UnitState::Free => return None,
-            UnitState::BringUp(..) => (DiskState::NotReady, None),
+            UnitState::BringUp(..) | UnitState::Away => (DiskState::NotReady, None),
             UnitState::Ready(found) => (
                 DiskState::Ready(entry.geometry().ok()?),
                 Some(found.inquiry),

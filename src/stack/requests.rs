@@ -1,7 +1,9 @@
 //! The queue face: requests in, completions out.
 
 use super::Host;
-use crate::block::queue::{Completion, DiskId, Operation, RequestId, RequestSlot, RequestState};
+use crate::block::queue::{
+    Completion, DiskId, HolderId, Operation, RequestId, RequestSlot, RequestState,
+};
 use crate::block::{BlockError, Geometry};
 use crate::dma::{DmaBuffer, RawBuffer};
 use crate::platform::Platform;
@@ -81,6 +83,18 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         operation: Operation,
         memory: Option<RawBuffer>,
     ) -> Result<RequestId, BlockError> {
+        self.submit_for(disk, operation, memory, None)
+    }
+
+    /// The same, for a holder of the disk.
+    #[inline]
+    pub(super) fn submit_for(
+        &mut self,
+        disk: DiskId,
+        operation: Operation,
+        memory: Option<RawBuffer>,
+        holder: Option<HolderId>,
+    ) -> Result<RequestId, BlockError> {
         let unit = self.unit(disk).ok_or(BlockError::Disconnected)?;
         let function = unit.function;
         let geometry = unit.geometry()?;
@@ -89,7 +103,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             Operation::Read(lba) => geometry.extent(lba, length)?,
             Operation::Write(_) if !geometry.writable => return Err(BlockError::WriteProtected),
             Operation::Write(lba) => geometry.extent(lba, length)?,
-            Operation::Flush => 0,
+            Operation::Flush | Operation::Stop => 0,
         };
         let free = |slot: &RequestSlot| slot.state == RequestState::Free;
         let index = self
@@ -107,7 +121,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         slot.blocks = blocks;
         slot.done = 0;
         slot.failures = 0;
-        slot.episode = None;
+        slot.holder = holder;
         self.waiting += 1;
         let now = self.platform.now();
         self.schedule(function, now);
@@ -126,6 +140,16 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             self.waiting = self.waiting.saturating_sub(1);
             slot.state = RequestState::Ended(result);
             slot.memory = None;
+        }
+    }
+
+    /// The buffers of a unit's requests are not given back: dropping one leaks its memory, which is
+    /// what is wanted of memory that a device may write to for ever.
+    pub(super) fn withhold_buffers_of(&mut self, unit: u8) {
+        for slot in self.requests.iter_mut() {
+            if slot.disk.index == unit && slot.state == RequestState::Waiting {
+                slot.buffer = None;
+            }
         }
     }
 

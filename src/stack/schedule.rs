@@ -2,12 +2,12 @@
 //! their submission.
 
 use super::Host;
-use crate::block::BlockError;
-use crate::block::queue::{RequestSlot, RequestState};
+use crate::block::queue::RequestState;
 use crate::platform::Platform;
+use crate::policy::Policy;
 use crate::scsi::transport::{DataPlace, Outcome, Request};
 use crate::scsi::unit::{Next, UnitState};
-use crate::time::{Duration, Instant};
+use crate::time::Instant;
 use crate::usb::Driver;
 
 /// What a function is at work on.
@@ -19,24 +19,6 @@ pub(super) enum Work {
     Unit(u8),
     /// The request with this place in the table.
     Request(u8),
-}
-
-impl RequestSlot {
-    /// Notes whether the command that ended has begun an episode of recovery, or ended one. A request
-    /// that would go on ends all the same when the episode's time is up.
-    fn note_end(
-        &mut self,
-        outcome: &Outcome,
-        now: Instant,
-        episode: Duration,
-    ) -> Option<Result<(), BlockError>> {
-        if outcome.is_ok() {
-            self.episode = None;
-            return None;
-        }
-        let until = *self.episode.get_or_insert(now + episode);
-        (now >= until).then_some(Err(BlockError::Timeout))
-    }
 }
 
 impl<P: Platform, C: Driver> Host<'_, P, C> {
@@ -85,10 +67,11 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         oldest.map(|(_, index)| index)
     }
 
+    /// Whether a unit is one of the function's, and not being opened again.
     fn is_unit_of(&self, unit: u8, function: u8) -> bool {
-        self.units
-            .get(usize::from(unit))
-            .is_some_and(|entry| entry.function == function)
+        self.units.get(usize::from(unit)).is_some_and(|entry| {
+            entry.function == function && (entry.is_ready() || entry.before.is_none())
+        })
     }
 
     fn begin_bring_up(&mut self, function: u8, unit: u8, now: Instant) -> bool {
@@ -117,12 +100,12 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let Some(slot) = self.requests.get_mut(usize::from(request)) else {
             return false;
         };
-        let Some(unit) = self.units.get(usize::from(slot.disk.index)) else {
+        let Some(unit) = self.units.get_mut(usize::from(slot.disk.index)) else {
             return false;
         };
         match unit.command_for(slot, &self.policy) {
             Ok(mut command) => {
-                if let Some(until) = slot.episode {
+                if let Some(until) = self.episode_ends(function) {
                     command.timeout = command.timeout.min(until - now);
                 }
                 self.begin(function, Work::Request(request), &command, now)
@@ -132,6 +115,16 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                 false
             }
         }
+    }
+
+    /// Until when a request of the function may take, in an episode of recovery.
+    #[inline]
+    fn episode_ends(&self, function: u8) -> Option<Instant> {
+        let slot = self.functions.get(usize::from(function))?;
+        let Policy {
+            episode, readiness, ..
+        } = self.policy;
+        slot.ladder.until(episode, readiness)
     }
 
     #[inline]
@@ -163,7 +156,11 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             return;
         };
         let work = core::mem::replace(&mut slot.work, Work::None);
-        self.work_ended(function, work, outcome, now);
+        let keeps_waiting = self.climb_after(function, work, outcome, now);
+        // A request that keeps waiting is scheduled again; a bring-up knows best itself.
+        if !keeps_waiting || matches!(work, Work::Unit(_)) {
+            self.work_ended(function, work, outcome, now);
+        }
         self.schedule(function, now);
     }
 
@@ -184,9 +181,8 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let Some(unit) = self.units.get_mut(usize::from(index)) else {
             return;
         };
-        let ended = unit.request_ended(slot, outcome);
-        let late = slot.note_end(&outcome, now, self.policy.episode);
-        if let Some(result) = ended.or(late) {
+        if let Some(result) = unit.request_ended(slot, outcome) {
+            let result = self.weigh_flush(request, result);
             self.end_request(request, result);
             if let Err(error) = result {
                 self.weigh_failure(index, error, now);

@@ -1,7 +1,7 @@
 //! [`Tables`]: the host's [`Storage`] as one value, for callers that need no other proportions.
 
 use super::{FunctionSlot, Storage};
-use crate::block::queue::RequestSlot;
+use crate::block::queue::{HolderEntry, RequestSlot};
 use crate::dma::PoolRecord;
 use crate::scsi::unit::UnitEntry;
 use crate::usb::{ControllerSlot, DeviceEntry, PortEntry};
@@ -27,6 +27,7 @@ pub struct Tables<
     functions: [FunctionSlot; DEVICES],
     units: [UnitEntry; DEVICES],
     requests: [RequestSlot; REQUESTS],
+    holders: [HolderEntry; DEVICES],
     pool: [[PoolRecord; PIECES]; DEVICES],
 }
 
@@ -43,6 +44,7 @@ impl<C, const CONTROLLERS: usize, const PORTS: usize, const DEVICES: usize, cons
             functions: [const { FunctionSlot::EMPTY }; DEVICES],
             units: [const { UnitEntry::EMPTY }; DEVICES],
             requests: [const { RequestSlot::EMPTY }; REQUESTS],
+            holders: [HolderEntry::EMPTY; DEVICES],
             pool: [const { [PoolRecord::EMPTY; PIECES] }; DEVICES],
         }
     }
@@ -56,6 +58,7 @@ impl<C, const CONTROLLERS: usize, const PORTS: usize, const DEVICES: usize, cons
             functions: &mut self.functions,
             units: &mut self.units,
             requests: &mut self.requests,
+            holders: &mut self.holders,
             pool: self.pool.as_flattened_mut(),
         }
     }

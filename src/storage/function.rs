@@ -229,6 +229,12 @@ impl Function {
         self.transport.as_mut()?.deadline_passed(bus, dma, now)
     }
 
+    /// Whether the device must be closed for the command under way to end: `true` once.
+    pub fn take_stuck(&mut self) -> bool {
+        let transport = self.transport.as_mut();
+        transport.is_some_and(Transport::take_stuck)
+    }
+
     /// Begins a command. The function is idle.
     ///
     /// # Errors

@@ -6,3 +6,4 @@
 pub mod bot;
 pub mod choose;
 pub mod function;
+pub mod ladder;

@@ -15,7 +15,7 @@ pub mod port;
 pub mod setup;
 pub mod speed;
 
-pub use bus::{Bus, BusEvent, BusStorage, ControllerSlot, ControllerState, Driver, Pipe};
+pub use bus::{Bus, BusEvent, BusStorage, ControllerSlot, ControllerState, Driver, Fate, Pipe};
 pub use device::{DeviceEntry, DeviceId, DeviceInfo, DeviceState};
 pub use error::UsbError;
 pub use port::{PortEntry, PortState};

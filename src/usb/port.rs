@@ -16,6 +16,14 @@ pub const ATTEMPTS: u8 = 3;
 /// Pause before another attempt. Policy: some devices boot for 100 ms after power.
 pub const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
+/// How long a port stays without power. Policy: disks whose capacitors keep them alive for less were
+/// not reported; others need seconds.
+pub const POWER_OFF: Duration = Duration::from_millis(1_000);
+
+/// How long a device has from power to showing itself. USB 2.0 §7.1.7.3 allows 100 ms to the
+/// attachment; disks that draw much take longer. Policy: a second.
+pub const POWER_ON: Duration = Duration::from_millis(1_000);
+
 /// Where a port is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PortState {
@@ -29,6 +37,14 @@ pub enum PortState {
     Enumerating,
     /// This device is on it.
     Occupied(DeviceId),
+    /// This device is on it and is to be reset, when the controller has let go of it.
+    Resetting(DeviceId),
+    /// This device is on it and is to lose its power, when the controller has let go of it.
+    PoweringOff(DeviceId),
+    /// It has no power until then.
+    Unpowered(Instant),
+    /// It has power again; what is on it has until then to show itself.
+    PoweringOn(Instant),
     /// What is on it could not be enumerated. It is left alone until it is pulled.
     Failed(UsbError),
 }
@@ -42,6 +58,8 @@ pub struct PortEntry {
     pub(crate) state: PortState,
     /// The controller reported a change that was not looked at yet.
     pub(crate) changed: bool,
+    /// What is on it was reset by the host and has not been pulled since.
+    pub(crate) kept: bool,
     pub(crate) in_use: bool,
 }
 
@@ -52,6 +70,7 @@ impl PortEntry {
         port: RootPort(0),
         state: PortState::Empty,
         changed: false,
+        kept: false,
         in_use: false,
     };
 
@@ -73,11 +92,19 @@ impl PortEntry {
         self.state
     }
 
+    /// Whether it waits for its turn.
+    pub(crate) fn is_waiting(&self) -> bool {
+        matches!(self.state, PortState::Waiting(..))
+    }
+
     /// When the port wants to be looked at.
     pub(crate) fn deadline(&self) -> Instant {
         match self.state {
             _ if self.changed => Instant::from_micros(0),
-            PortState::Debouncing(until) | PortState::Waiting(until, _) => until,
+            PortState::Debouncing(until)
+            | PortState::Waiting(until, _)
+            | PortState::Unpowered(until)
+            | PortState::PoweringOn(until) => until,
             _ => Instant::NEVER,
         }
     }

@@ -6,10 +6,11 @@
 
 use crate::rig::{HIGH_PORT, ModelHost, Rig};
 use rootport::block::{BlockDevice, Lba};
-use rootport::time::Duration;
+use rootport::time::{Duration, Instant};
 use rootport_models::controller::xhci::{CompletionFault, Death, Faults, Traits};
-use rootport_models::device::Script;
+use rootport_models::device::bot::{Action, opcode};
 use rootport_models::device::scsi::LogicalUnit;
+use rootport_models::device::{SECOND, Script};
 use rootport_models::machine::Options;
 
 /// Longer than any call may take: a command and its retry, each with an episode of recovery, and a
@@ -20,20 +21,25 @@ const PATIENCE: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 struct Life {
     /// When the disk was found.
-    found: Option<Duration>,
+    found: Option<Instant>,
     /// When the last call ended.
-    ended: Duration,
+    ended: Instant,
     /// Calls that went well, of 6.
     good: usize,
 }
 
+fn stick() -> Script {
+    Script::new().unit(LogicalUnit::stick(4096))
+}
+
 /// A disk is found, then written and read with buffers that are gone after each call.
 fn live(faults: Faults) -> Life {
+    live_with(faults, stick())
+}
+
+fn live_with(faults: Faults, script: Script) -> Life {
     let mut rig = Rig::faulty(Options::default(), Traits::default(), faults);
-    rig.plug(
-        HIGH_PORT,
-        Script::new().unit(LogicalUnit::stick(4096)).build(),
-    );
+    rig.plug(HIGH_PORT, script.build());
     let is_found = |host: &ModelHost| host.first_disk().is_ok();
     rig.host.poll_until(Duration::from_secs(20), is_found);
     let disk = rig.host.first_disk();
@@ -112,10 +118,24 @@ fn any_transfer_may_never_end_nor_any_command_of_its_recall() {
     }
 }
 
+/// The device answers when its command was given up long ago, and the pipe could not be stopped.
+#[test]
+fn an_answer_may_come_while_recovery_is_stuck() {
+    for seconds in [11, 16, 19, 24] {
+        for command in 3..7 {
+            let mut faults = Faults::none();
+            faults.commands.insert(command, CompletionFault::Never);
+            let late = Action::Delay(seconds * SECOND);
+            let script = stick().on(opcode(0x28).once(), late);
+            live_with(faults, script);
+        }
+    }
+}
+
 #[test]
 fn a_controller_may_die_at_any_moment() {
     let life = live(Faults::none());
-    let found = life.found.map_or(0, Duration::as_micros);
+    let found = life.found.map_or(0, Instant::as_micros);
     let enumeration = (1_000..found).step_by(30_000);
     let calls = (found..life.ended.as_micros()).step_by(400);
     let moments: Vec<_> = enumeration.chain(calls).collect();

@@ -6,5 +6,7 @@ mod attempts;
 mod every_step;
 mod field_cases;
 mod good_disk;
+mod leaving;
 mod letting_go;
+mod recovery;
 mod rig;

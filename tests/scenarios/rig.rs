@@ -236,9 +236,9 @@ impl Rig {
 
     /// What `work` returns, and how much virtual time it took.
     pub(crate) fn timed<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> (T, Duration) {
-        let before = self.instant();
+        let before = self.now();
         let result = work(self);
-        (result, self.instant() - before)
+        (result, self.now() - before)
     }
 
     /// The same, with `limit` asserted.
@@ -259,14 +259,14 @@ impl Rig {
         self.host.pool_usage().used
     }
 
-    /// Virtual time since the start.
-    pub(crate) fn now(&self) -> Duration {
-        self.instant() - Instant::from_micros(0)
+    /// Virtual time.
+    pub(crate) fn now(&self) -> Instant {
+        self.host.platform().now()
     }
 
-    /// The same, to reckon with.
-    pub(crate) fn instant(&self) -> Instant {
-        self.host.platform().now()
+    /// The same, as time since the start.
+    pub(crate) fn age(&self) -> Duration {
+        self.now() - Instant::from_micros(0)
     }
 
     /// What is there, for a message.

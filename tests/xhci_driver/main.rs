@@ -6,6 +6,7 @@
 
 mod bring_up;
 mod controllers;
+mod ports;
 mod recovery;
 mod rig;
 mod transfers;

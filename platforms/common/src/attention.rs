@@ -6,7 +6,7 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use rootport::host::xhci::InterruptHalf;
+use rootport::host::{ehci, xhci};
 use rootport::mmio::Bus;
 use spin::Once;
 
@@ -16,6 +16,25 @@ use crate::wake;
 /// Policy: an interrupt may come again just before its cause is cleared, and nobody claims it then;
 /// so many in a row mean a line that nobody will ever quieten.
 const MOST_UNCLAIMED: u32 = 1_000;
+
+/// The interrupt half of a controller of either kind.
+#[derive(Debug)]
+pub enum Half<B> {
+    /// Of an xHCI.
+    Xhci(xhci::InterruptHalf<B>),
+    /// Of an EHCI.
+    Ehci(ehci::InterruptHalf<'static, B>),
+}
+
+impl<B: Bus> Half<B> {
+    /// Quietens the controller; whether it was the one that called.
+    fn acknowledge(&self) -> bool {
+        match self {
+            Self::Xhci(half) => half.acknowledge(),
+            Self::Ehci(half) => half.acknowledge(),
+        }
+    }
+}
 
 /// What became of an interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +50,7 @@ pub enum Served {
 /// The halves of at most `N` controllers.
 #[derive(Debug)]
 pub struct Attention<B, const N: usize> {
-    halves: [Once<(InterruptId, InterruptHalf<B>)>; N],
+    halves: [Once<(InterruptId, Half<B>)>; N],
     unclaimed: AtomicU32,
 }
 
@@ -53,7 +72,7 @@ impl<B: Bus, const N: usize> Attention<B, N> {
 
     /// Puts in the half of the controller `index`, which interrupts as `id`. The first one stays.
     /// False if there is no such place.
-    pub fn attach(&self, index: usize, id: InterruptId, half: InterruptHalf<B>) -> bool {
+    pub fn attach(&self, index: usize, id: InterruptId, half: Half<B>) -> bool {
         let Some(place) = self.halves.get(index) else {
             return false;
         };

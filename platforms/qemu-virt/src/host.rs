@@ -3,7 +3,7 @@
 use core::ptr::NonNull;
 
 use board_common::aarch64::{Start, timer};
-use board_common::attention::Attention;
+use board_common::attention::{Attention, Half};
 use board_common::console;
 use board_common::demo::buffers::Buffers;
 use board_common::demo::options::Options;
@@ -12,14 +12,17 @@ use board_common::gic::Gic;
 use board_common::machine::Machine;
 use board_common::pcie::config::Ecam;
 use board_common::pcie::function::Function;
+use board_common::pcie::handoff;
 use board_common::pcie::usb::{Kind, UsbController};
 use board_common::power::Reason;
 use board_common::println;
 use heapless::Vec;
 use rootport::Host;
 use rootport::dma::{BusAddress, CoherentRegion};
-use rootport::host::Controller;
-use rootport::host::xhci::{self, Interrupts, Xhci, XhciMemory};
+use rootport::host::ehci::quirks::{PciSubsystem, Quirks};
+use rootport::host::ehci::{self, Ehci, EhciMemory};
+use rootport::host::xhci::{self, Silicon, Xhci, XhciMemory};
+use rootport::host::{Controller, ControllerFault};
 use rootport::mmio::MmioWindow;
 use rootport::policy::{Policy, Queueing};
 use rootport::stack::Tables;
@@ -41,6 +44,8 @@ static TABLES: ConstStaticCell<Tables<Driver, MOST_CONTROLLERS, PORTS, DEVICES, 
     ConstStaticCell::new(Tables::new());
 static XHCI: [ConstStaticCell<XhciMemory<DEVICES, ENDPOINTS, TRANSFERS>>; MOST_CONTROLLERS] =
     [const { ConstStaticCell::new(XhciMemory::new()) }; MOST_CONTROLLERS];
+static EHCI: [ConstStaticCell<EhciMemory<DEVICES, ENDPOINTS, TRANSFERS>>; MOST_CONTROLLERS] =
+    [const { ConstStaticCell::new(EhciMemory::new()) }; MOST_CONTROLLERS];
 
 /// Whom an interrupt is for.
 pub(crate) static ATTENTION: Attention<MmioWindow, MOST_CONTROLLERS> = Attention::new();
@@ -87,33 +92,67 @@ pub(crate) fn run(mut start: Start, options: &Options, gic: Gic) -> Result<(), R
 /// The driver of a controller, with its interrupt attached and its DMA allowed. `None`, and a line
 /// on the console, for one that cannot be used.
 fn make_driver(controller: &UsbController<Ecam>, index: usize, gic: Gic) -> Option<Driver> {
-    let address = controller.function.address();
-    let Kind::Xhci = controller.kind else {
-        println!(
-            "PCI {address}: not used: no driver for {:?} in this image",
-            controller.kind
-        );
-        return None;
-    };
     let registers = controller.registers;
+    let base = NonNull::new(registers.start as *mut u8)?;
     // SAFETY: `pci::find` has placed and mapped this controller's registers here, aligned to their
     // size, and nothing else reaches them.
-    let window =
-        unsafe { MmioWindow::new(NonNull::new(registers.start as *mut u8)?, registers.length) };
+    let window = unsafe { MmioWindow::new(base, registers.length) };
     let interrupt = pci::interrupt(controller);
-    let options = xhci::Options {
-        interrupts: interrupt.map_or(Interrupts::Polled, |_| Interrupts::Wired),
-        ..xhci::Options::default()
+    let made = match controller.kind {
+        Kind::Xhci => make_xhci(&controller.function, window, index, interrupt.is_some()),
+        Kind::Ehci => make_ehci(&controller.function, window, index, interrupt.is_some()),
     };
-    let storage = XHCI.get(index)?.try_take()?.slices();
-    let driver = Xhci::new(window, index as u8, storage, options)
+    let address = controller.function.address();
+    let (driver, half) = made?
         .inspect_err(|fault| println!("PCI {address}: not used: {fault:?}"))
         .ok()?;
     if let Some(id) = interrupt
-        && ATTENTION.attach(index, id, driver.interrupt_half())
+        && ATTENTION.attach(index, id, half)
     {
         gic.enable(id);
     }
     controller.function.enable_dma();
-    Some(Controller::Xhci(driver))
+    Some(driver)
+}
+
+/// A driver and its interrupt half; `None` where its memory is taken.
+type Made = Option<Result<(Driver, Half<MmioWindow>), ControllerFault>>;
+
+fn make_xhci(function: &Function<Ecam>, window: MmioWindow, index: usize, wired: bool) -> Made {
+    let storage = XHCI.get(index)?.try_take()?.slices();
+    let interrupts = if wired {
+        xhci::Interrupts::Wired
+    } else {
+        xhci::Interrupts::Polled
+    };
+    let (vendor, device) = function.id();
+    let options = xhci::Options {
+        interrupts,
+        silicon: Silicon::Pci { vendor, device },
+        ..xhci::Options::default()
+    };
+    let driver = Xhci::new(window, index as u8, storage, options);
+    Some(driver.map(|driver| {
+        let half = Half::Xhci(driver.interrupt_half());
+        (Controller::Xhci(driver), half)
+    }))
+}
+
+fn make_ehci(function: &Function<Ecam>, window: MmioWindow, index: usize, wired: bool) -> Made {
+    let handoff = handoff::take(function, &window, timer::microseconds);
+    println!("PCI {}: EHCI, {handoff:?}", function.address());
+    let storage = EHCI.get(index)?.try_take()?.slices();
+    let interrupts = if wired {
+        ehci::Interrupts::Wired
+    } else {
+        ehci::Interrupts::Polled
+    };
+    let (vendor, device) = function.subsystem();
+    let quirks = Quirks::of_pci(PciSubsystem { vendor, device });
+    let options = ehci::Options { interrupts, quirks };
+    let driver = Ehci::new(window, index as u8, storage, options);
+    Some(driver.map(|driver| {
+        let half = Half::Ehci(driver.interrupt_half());
+        (Controller::Ehci(driver), half)
+    }))
 }

@@ -39,10 +39,7 @@ impl Queue {
             first: self.tail,
             count,
         };
-        if let Err(error) = written {
-            self.wipe(span);
-            return Err(self.explain(error));
-        }
+        written.map_err(|error| self.explain(error))?;
         self.tail = self.after(self.tail, count);
         self.free -= count;
         self.write_token(self.tail, 0);
@@ -69,11 +66,7 @@ impl Queue {
         }
         self.tail = self.after(first, 1);
         self.free -= 1;
-        let behind = match transfer.direction {
-            Direction::In => self.address(self.tail),
-            Direction::Out => LINK_END,
-        };
-        block.write32::<ALTERNATE>(behind);
+        block.write32::<ALTERNATE>(LINK_END);
         block.write32::<PLANNED>(bytes);
         self.write_token(self.tail, 0);
         Some(Prepared {
@@ -138,7 +131,7 @@ impl<'q> Writer<'q> {
         block.write_element::<SETUP, 2>(1, u32::from_le_bytes([e, f, g, h]));
         let data = u64::from(self.queue.address(self.position)) + SETUP as u64;
         write_page(block, self.queue.wide, 0, BusAddress::new(data));
-        self.put(block, TOKEN::PID::Setup.value, 8, LINK_END);
+        self.put(block, TOKEN::PID::Setup.value, 8);
         let mut status = Direction::In;
         if transfer.length() != 0 {
             self.data(transfer, max_packet, DataToggle::Descriptor)?;
@@ -146,14 +139,15 @@ impl<'q> Writer<'q> {
         }
         let block = self.place()?;
         let token = pid(status) | TOKEN::TOGGLE::SET.value | interrupt;
-        self.put(block, token, 0, LINK_END);
+        self.put(block, token, 0);
         Ok(())
     }
 
     /// The data.
     ///
     /// A short packet leads the controller from any qTD of an IN transfer to what comes behind the
-    /// data: the status stage, or the next transfer (`EHCI 1.0 §4.10.2`).
+    /// data: the status stage, or the next transfer (`EHCI 1.0 §4.10.2`). From the last one the next
+    /// pointer leads there.
     #[inline]
     fn data(
         &mut self,
@@ -173,16 +167,14 @@ impl<'q> Writer<'q> {
                 write_page(block, self.queue.wide, index, page);
             })
             .ok_or(HostError::Unsupported)?;
-            let behind = match transfer.direction {
-                Direction::In => self.queue.address(self.queue.after(self.position, 1)),
-                Direction::Out => LINK_END,
-            };
             if reach.last {
-                self.put(block, packet | bit | self.interrupt, reach.bytes, behind);
-                self.lead_short_packets(first, behind);
+                self.put(block, packet | bit | self.interrupt, reach.bytes);
+                if transfer.direction == Direction::In {
+                    self.lead_short_packets(first);
+                }
                 return Ok(());
             }
-            self.put(block, packet | bit, reach.bytes, behind);
+            self.put(block, packet | bit, reach.bytes);
             cursor = reach.next;
             if toggle == DataToggle::Descriptor {
                 // All packets of a qTD that is not the last are full.
@@ -191,12 +183,10 @@ impl<'q> Writer<'q> {
         }
     }
 
-    /// Corrects the alternate pointers of all qTDs from `first` on but the last, which has it.
+    /// Points the alternate pointers of all qTDs from `first` on but the last to what comes next.
     #[inline]
-    fn lead_short_packets(&self, first: u16, behind: u32) {
-        if behind == LINK_END {
-            return;
-        }
+    fn lead_short_packets(&self, first: u16) {
+        let behind = self.queue.address(self.position);
         let mut position = first;
         loop {
             let next = self.queue.after(position, 1);
@@ -221,8 +211,8 @@ impl<'q> Writer<'q> {
     /// Completes a qTD. It is active at once, unless it is the first, which nothing but it leads to
     /// the others.
     #[inline]
-    fn put(&mut self, block: Block<'_, STRIDE>, token: u32, bytes: u32, alternate: u32) {
-        block.write32::<ALTERNATE>(alternate);
+    fn put(&mut self, block: Block<'_, STRIDE>, token: u32, bytes: u32) {
+        block.write32::<ALTERNATE>(LINK_END);
         block.write32::<PLANNED>(bytes);
         let token = token | ready(bytes);
         if self.count == 0 {

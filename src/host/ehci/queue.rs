@@ -5,7 +5,8 @@
 //! is always the one at `tail`: so a transfer is appended to a running queue by writing all that
 //! follows first, and the token at `tail` last. No register is touched (`EHCI 1.0 §4.10`).
 //!
-//! Invariants: every qTD outside the transfers in flight is inactive; the one at `tail` is outside.
+//! Invariant: the qTD at `tail` is inactive. Those behind it may be left over from a transfer that ended
+//! short; nothing leads there until the one at `tail` is activated, and then they were written anew.
 //! Positions and lengths live here; what the controller writes are tokens only.
 
 use super::queue_head;
@@ -169,20 +170,9 @@ impl Queue {
         self.free += count;
     }
 
-    /// Makes qTDs that the controller has passed over inactive.
-    pub(super) fn wipe(&self, span: Span) {
-        for index in 0..span.count {
-            self.write_token(self.after(span.first, index), 0);
-        }
-    }
-
     /// Empties the queue: nothing is in flight, and the controller goes on at `tail` with the toggle
     /// and ping state of `token`. The queue head is out of its schedule.
     pub(super) fn rewind(&mut self, token: u32) {
-        self.wipe(Span {
-            first: 0,
-            count: self.size,
-        });
         self.free = self.size.saturating_sub(1);
         queue_head::write_overlay(&self.memory, self.address(self.tail), token);
     }

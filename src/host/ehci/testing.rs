@@ -250,6 +250,11 @@ impl Walker {
         assert!(script.is_empty(), "nobody wanted {script:?}");
     }
 
+    /// The queue head behind the head.
+    pub(super) fn first(&self) -> u32 {
+        self.memory.read32(self.bus.get(ASYNCLISTADDR)) & !0x1f
+    }
+
     /// The queue heads that frame `frame` of the periodic list leads to.
     pub(super) fn frame(&self, frame: u32) -> Vec<u32> {
         let base = self.bus.get(OPERATIONAL + 0x14);

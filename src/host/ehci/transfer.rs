@@ -100,10 +100,6 @@ impl TransferRecord {
         self.short = Some(actual);
         // The controller follows the alternate pointer, so the rest of the data is passed over.
         let end = if self.control { last } else { self.span.count };
-        queue.wipe(Span {
-            first: queue.after(self.span.first, self.done + 1),
-            count: end - (self.done + 1),
-        });
         self.done = end - 1;
         None
     }

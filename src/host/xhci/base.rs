@@ -139,7 +139,7 @@ pub(super) fn requirement(
         let round = |bytes: &usize| bytes.next_multiple_of(GRANULE);
         pieces.iter().map(round).sum()
     };
-    let ring = |blocks: u16| 16 * usize::from(blocks) + quirks.ring_spare();
+    let ring = |blocks: u32| 16 * blocks as usize + quirks.ring_spare();
     let [events, table] = Shape::for_events(extent.events, parameters).bytes();
     let scratchpads = parameters.scratchpads * (parameters.page + 8);
     let own = sum(&[

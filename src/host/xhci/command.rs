@@ -29,7 +29,7 @@ const CRCR_OFFSET: usize = 0x18;
 pub(super) struct Command {
     trb: Trb,
     /// Its block in the command ring.
-    index: u16,
+    index: u32,
     /// The how manieth command it is.
     serial: u32,
     deadline: Instant,
@@ -88,7 +88,7 @@ impl CommandRing {
     pub(super) fn allocate(
         pool: &mut Pool<'_>,
         owner: Owner,
-        blocks: u16,
+        blocks: u32,
         spare: usize,
     ) -> Result<Self, PoolError> {
         Ok(Self {
@@ -114,11 +114,12 @@ impl CommandRing {
     fn place(&mut self, trb: Trb, now: Instant) -> Option<Command> {
         // At most one command a device and endpoint is in flight, and the ring has more blocks
         // than there are of both: the oldest is never reached.
-        let index = self.ring.reserve(1, None)?.first;
+        let place = self.ring.reserve(1)?;
+        self.ring.give_back(place.blocks);
+        let index = place.first;
         self.ring.write(index, &trb);
         release();
         self.ring.hand_over(index, trb.control);
-        self.ring.advance(1);
         self.written = self.written.wrapping_add(1);
         Some(Command {
             trb,
@@ -308,8 +309,8 @@ impl CommandRing {
 
 /// The blocks of a command ring for so many commands at a time, with the link, the free one and
 /// those that an abort skips.
-pub(super) fn ring_blocks(commands: usize) -> u16 {
-    (commands + 8).next_multiple_of(16) as u16
+pub(super) fn ring_blocks(commands: usize) -> u32 {
+    (commands + 8).next_multiple_of(16) as u32
 }
 
 const _: () = assert!(

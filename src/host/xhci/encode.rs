@@ -49,8 +49,8 @@ impl Units {
 pub(super) struct Writer<'r> {
     ring: &'r ProducerRing,
     units: Units,
-    first: u16,
-    next: u16,
+    first: u32,
+    next: u32,
     /// Last word of the first block.
     held: u32,
 }
@@ -58,7 +58,7 @@ pub(super) struct Writer<'r> {
 impl<'r> Writer<'r> {
     /// Writes from block `first` on, which is reserved.
     #[inline]
-    pub(super) fn new(ring: &'r ProducerRing, units: Units, first: u16) -> Self {
+    pub(super) fn new(ring: &'r ProducerRing, units: Units, first: u32) -> Self {
         Self {
             ring,
             units,
@@ -89,10 +89,7 @@ impl<'r> Writer<'r> {
         last_flags: Flags,
     ) {
         let direction = stage.unwrap_or(transfer.direction);
-        let short = match direction {
-            Direction::In => Flags::INTERRUPT_ON_SHORT,
-            Direction::Out => Flags::empty(),
-        };
+        let short = short_flag(direction);
         let mut put = |data: BusAddress, piece: u32, left: u32| {
             let flags = if left == 0 { last_flags } else { Flags::CHAIN };
             let size = self.units.td_size(length, piece, left);
@@ -140,13 +137,41 @@ impl<'r> Writer<'r> {
     }
 }
 
+/// The only piece of a plain transfer that fits one block whole, as most do.
+#[inline]
+pub(super) fn single_block<'t>(transfer: &Transfer<'t>) -> Option<&'t Segment> {
+    match (transfer.setup, transfer.segments) {
+        (None, [segment]) => {
+            let room = BLOCK_BOUNDARY - (segment.bus().get() & (BLOCK_BOUNDARY - 1));
+            (u64::from(segment.length()) <= room).then_some(segment)
+        }
+        _ => None,
+    }
+}
+
+/// The block of a transfer that has only one.
+#[inline]
+pub(super) fn whole(segment: &Segment, direction: Direction, report: Report) -> Trb {
+    let flags = completion_flags(report) | short_flag(direction);
+    Trb::normal(segment.bus(), segment.length(), 0, flags)
+}
+
+/// An IN block reports a short packet.
+#[inline]
+fn short_flag(direction: Direction) -> Flags {
+    match direction {
+        Direction::In => Flags::INTERRUPT_ON_SHORT,
+        Direction::Out => Flags::empty(),
+    }
+}
+
 /// Blocks of a transfer of `length` bytes.
 #[inline]
 pub(super) fn count_blocks(
     segments: &[Segment],
     length: u32,
     form: Form,
-) -> Result<u16, HostError> {
+) -> Result<u32, HostError> {
     let mut left = length;
     let mut blocks = 0_u32;
     for segment in segments {
@@ -161,11 +186,10 @@ pub(super) fn count_blocks(
         // A control transfer with less memory than its data stage has bytes.
         return Err(HostError::Unsupported);
     }
-    let blocks = match form {
+    Ok(match form {
         Form::Plain => blocks.max(1),
         Form::Control => blocks + 2,
-    };
-    u16::try_from(blocks).map_err(|_| HostError::TooLong)
+    })
 }
 
 /// What the last block of a transfer asks for.

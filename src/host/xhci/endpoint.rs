@@ -7,6 +7,7 @@
 use super::command::Command;
 use super::device::NO_ENDPOINT;
 use super::records::Records;
+use super::ring::ProducerRing;
 use super::transfer::TransferRing;
 use super::{Xhci, context, device_at, endpoint_at};
 use crate::dma::{Pool, release};
@@ -106,19 +107,21 @@ impl EndpointRecord {
         }
     }
 
-    /// Forgets everything but which use of the place comes next. Its ring is the caller's affair.
-    pub(super) fn vacate(&mut self, records: &mut Records<'_>) -> Option<TransferRing> {
+    /// Forgets everything but which use of the place comes next. Returns the ring, whose memory is
+    /// the caller's affair.
+    pub(super) fn vacate(&mut self, records: &mut Records<'_>) -> Option<ProducerRing> {
         let in_use = self.state != EndpointState::Free;
-        let mut transfers = self.transfers.take();
-        if let Some(transfers) = &mut transfers {
+        let ring = self.transfers.take().map(|mut transfers| {
             transfers.clear(records);
-            records.unreserve(transfers.capacity());
-        }
+            let (ring, chain) = transfers.into_parts();
+            records.unreserve(chain);
+            ring
+        });
         *self = Self {
             generation: self.generation.wrapping_add(u8::from(in_use)),
             ..Self::EMPTY
         };
-        transfers
+        ring
     }
 
     /// Whether the next configuration has it.
@@ -129,6 +132,18 @@ impl EndpointRecord {
             | EndpointState::Halted
             | EndpointState::Stopped => true,
             EndpointState::Free | EndpointState::Dropping | EndpointState::Discarded => false,
+        }
+    }
+
+    /// Why it takes no transfers now.
+    #[cold]
+    fn refusal(&self) -> HostError {
+        match self.state {
+            EndpointState::Running | EndpointState::Staged => HostError::Busy,
+            EndpointState::Halted | EndpointState::Stopped => HostError::Halted,
+            EndpointState::Free | EndpointState::Dropping | EndpointState::Discarded => {
+                HostError::Stale
+            }
         }
     }
 
@@ -189,16 +204,8 @@ impl<B: Bus> Endpoints for Xhci<'_, B> {
         transfer: &Transfer<'_>,
     ) -> Result<(), HostError> {
         let endpoint = endpoint_at(self.endpoints, endpoint)?;
-        match endpoint.state {
-            EndpointState::Running => {}
-            EndpointState::Staged => return Err(HostError::Busy),
-            EndpointState::Halted | EndpointState::Stopped => return Err(HostError::Halted),
-            EndpointState::Free | EndpointState::Dropping | EndpointState::Discarded => {
-                return Err(HostError::Stale);
-            }
-        }
-        if endpoint.work != EndpointWork::Idle {
-            return Err(HostError::Busy);
+        if endpoint.state != EndpointState::Running || endpoint.work != EndpointWork::Idle {
+            return Err(endpoint.refusal());
         }
         let control = endpoint.config.kind == EndpointKind::Control;
         if transfer.setup.is_some() != control || transfer.stream != 0 {
@@ -275,14 +282,18 @@ impl<B: Bus> Xhci<'_, B> {
         let free = |endpoint: &EndpointRecord| endpoint.state == EndpointState::Free;
         let place = self.endpoints.iter().position(free);
         let place = place.ok_or(HostError::StorageFull)?;
-        let transfers = u16::from(config.transfers);
-        if !self.records.reserve(transfers) {
-            return Err(HostError::StorageFull);
-        }
+        let chain = self.records.reserve(usize::from(config.transfers));
+        let chain = chain.ok_or(HostError::StorageFull)?;
         let owner = self.device_owner(index);
         let spare = self.quirks.ring_spare();
-        let ring = TransferRing::allocate(pool, owner, config, &self.parameters, spare);
-        let ring = ring.inspect_err(|_| self.records.unreserve(transfers))?;
+        let ring = TransferRing::allocate(pool, owner, config, &self.parameters, spare, chain);
+        let ring = match ring {
+            Ok(ring) => ring,
+            Err((error, chain)) => {
+                self.records.unreserve(chain);
+                return Err(error);
+            }
+        };
         let slot = self.slot_of(index).unwrap_or(0);
         let device = self.devices.get_mut(index).ok_or(HostError::Stale)?;
         let endpoint = self
@@ -312,8 +323,8 @@ impl<B: Bus> Xhci<'_, B> {
             return;
         };
         let (index, dci) = (usize::from(endpoint.device), usize::from(endpoint.dci));
-        if let Some(transfers) = endpoint.vacate(&mut self.records) {
-            pool.free(transfers.into_ring().into_memory());
+        if let Some(ring) = endpoint.vacate(&mut self.records) {
+            pool.free(ring.into_memory());
         }
         let device = self.devices.get_mut(index);
         let entry = device.and_then(|device| device.endpoints.get_mut(dci));

@@ -14,6 +14,10 @@ use crate::host::{EndpointHandle, Event, RootPort};
 use crate::mmio::Bus;
 use crate::time::Instant;
 
+/// Events that say nothing to the core, at most, before a poll lets the core have a look at other
+/// things. Policy.
+const EVENTS_PER_POLL: usize = 256;
+
 /// What was found in the event ring.
 enum Taken {
     Nothing,
@@ -37,9 +41,10 @@ impl Ended {
 
 /// Polling.
 impl<B: Bus> Xhci<'_, B> {
+    /// The part of a poll that has something to do, out of the way of one that has not.
+    #[inline(never)]
     pub(super) fn poll_further(&mut self, pool: &mut Pool<'_>, now: Instant) -> Option<Event> {
-        // Bounded by the ring: what is written meanwhile waits for the next poll.
-        for _ in 0..self.extent_of_events() {
+        for _ in 0..EVENTS_PER_POLL {
             if self.pending
                 && let Some(event) = self.report(pool)
             {
@@ -61,10 +66,6 @@ impl<B: Bus> Xhci<'_, B> {
         }
     }
 
-    fn extent_of_events(&self) -> usize {
-        self.extent().events.max(1)
-    }
-
     /// Takes the next event out of the ring.
     fn take_event(&mut self, pool: &mut Pool<'_>, now: Instant) -> Taken {
         let Some(base) = &mut self.base else {
@@ -77,8 +78,14 @@ impl<B: Bus> Xhci<'_, B> {
             return self.on_transfer(&event);
         }
         self.leave_event();
+        self.on_other(&event, pool, now)
+    }
+
+    /// Takes an event that is not of a transfer.
+    #[cold]
+    fn on_other(&mut self, event: &Trb, pool: &mut Pool<'_>, now: Instant) -> Taken {
         match event.kind() {
-            kind::COMMAND_COMPLETION => self.on_command(&event, pool, now),
+            kind::COMMAND_COMPLETION => self.on_command(event, pool, now),
             kind::PORT_CHANGE => match event.port().checked_sub(1) {
                 Some(port) if port < self.parameters.ports => {
                     return Taken::Event(Event::Port(RootPort(port)));
@@ -160,6 +167,7 @@ impl<B: Bus> Xhci<'_, B> {
     }
 
     /// The next thing that is to be reported without an event of the controller's.
+    #[cold]
     fn report(&mut self, pool: &mut Pool<'_>) -> Option<Event> {
         if let Some(event) = self.notice.take() {
             return Some(event);
@@ -174,6 +182,7 @@ impl<B: Bus> Xhci<'_, B> {
         event
     }
 
+    #[cold]
     fn act_on_deadlines(&mut self, pool: &mut Pool<'_>, now: Instant) {
         match self.phase {
             Phase::Moving {

@@ -103,6 +103,9 @@ impl<B: Bus> RootPorts for Xhci<'_, B> {
     }
 
     fn acknowledge(&mut self, port: RootPort, status: &PortStatus) {
+        if port.0 >= self.parameters.ports {
+            return;
+        }
         let current = self.read_portsc(port);
         let keep_connect = if status.connect_changed {
             0

@@ -1,13 +1,9 @@
 //! Transfers in flight: what the driver remembers of each, first in, first out for each ring.
 //!
 //! Called by [`transfer`](super::transfer) only. The records of all rings share one slice of the
-//! caller's; they are chained by index, because rings come and go and the slice must not be cut up.
-//! How many a ring may hold is reserved when its endpoint is opened.
+//! caller's; a ring's part of it is reserved when its endpoint is opened, and used round and round.
 
 use crate::host::Token;
-
-/// No record: the end of a chain.
-const NONE: u16 = u16::MAX;
 
 /// How a transfer is laid out in its ring.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,17 +23,17 @@ pub struct TransferRecord {
     pub(super) length: u32,
     /// Data bytes that were moved, if an event has told so before the end.
     pub(super) moved: Option<u32>,
-    /// The first block that the controller needs: `first`, or the link before it.
-    pub(super) needed: u16,
     /// First block in the ring.
-    pub(super) first: u16,
+    pub(super) first: u32,
     /// Last block in the ring.
-    pub(super) last: u16,
+    pub(super) last: u32,
+    /// Blocks that it takes up, with those that were left out before it.
+    pub(super) blocks: u32,
     pub(super) form: Form,
     /// No event comes if it ends well.
     pub(super) quiet: bool,
-    /// The next younger one in its chain.
-    pub(super) next: u16,
+    /// Belongs to a ring.
+    pub(super) reserved: bool,
 }
 
 impl TransferRecord {
@@ -46,40 +42,67 @@ impl TransferRecord {
         token: Token(0),
         length: 0,
         moved: None,
-        needed: 0,
         first: 0,
         last: 0,
+        blocks: 0,
         form: Form::Plain,
         quiet: false,
-        next: NONE,
+        reserved: false,
     };
+
+    /// A transfer of `length` bytes that is not written yet.
+    #[inline]
+    pub(super) fn new(token: Token, length: u32, form: Form, quiet: bool) -> Self {
+        Self {
+            token,
+            length,
+            form,
+            quiet,
+            reserved: true,
+            ..Self::EMPTY
+        }
+    }
 
     /// Whether block `index` belongs to it.
     #[inline]
-    pub(super) fn holds(&self, index: u16) -> bool {
+    pub(super) fn holds(&self, index: u32) -> bool {
         self.first <= index && index <= self.last
     }
 }
 
-/// The chain of one ring, oldest first.
-#[derive(Clone, Copy, Debug)]
+/// The transfers of one ring, oldest first: a part of the slice, used round and round.
+#[derive(Debug)]
 pub(super) struct Chain {
-    head: u16,
-    tail: u16,
-    count: u16,
+    base: usize,
+    capacity: usize,
+    /// The oldest one, counted from `base`.
+    head: usize,
+    count: usize,
 }
 
 impl Chain {
-    pub(super) const EMPTY: Self = Self {
-        head: NONE,
-        tail: NONE,
-        count: 0,
-    };
-
     /// Transfers in the chain.
     #[inline]
-    pub(super) fn count(&self) -> u16 {
+    pub(super) fn count(&self) -> usize {
         self.count
+    }
+
+    /// No more transfers fit.
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        self.count >= self.capacity
+    }
+
+    /// Where the `number`-th oldest transfer lies in the slice; `number` is at most `count`.
+    #[inline]
+    fn place(&self, number: usize) -> usize {
+        let place = self.head + number;
+        let wrapped = if place >= self.capacity {
+            place - self.capacity
+        } else {
+            place
+        };
+        self.base + wrapped
     }
 }
 
@@ -87,132 +110,90 @@ impl Chain {
 #[derive(Debug)]
 pub(super) struct Records<'s> {
     all: &'s mut [TransferRecord],
-    free: Chain,
-    /// How many the open endpoints may hold.
-    reserved: usize,
 }
 
 impl<'s> Records<'s> {
     pub(super) fn new(all: &'s mut [TransferRecord]) -> Self {
-        let mut records = Self {
-            all,
-            free: Chain::EMPTY,
-            reserved: 0,
-        };
+        let mut records = Self { all };
         records.reset();
         records
     }
 
     /// How many there are.
     pub(super) fn capacity(&self) -> usize {
-        self.all.len().min(usize::from(NONE))
+        self.all.len()
     }
 
     /// Takes all of them back.
     pub(super) fn reset(&mut self) {
-        self.free = Chain::EMPTY;
-        self.reserved = 0;
-        for index in 0..self.capacity() as u16 {
-            self.append(ChainOf::Free, index);
+        self.all.fill(TransferRecord::EMPTY);
+    }
+
+    /// Reserves `capacity` of them in a row for a ring, if there are so many.
+    pub(super) fn reserve(&mut self, capacity: usize) -> Option<Chain> {
+        let base = self
+            .all
+            .windows(capacity.max(1))
+            .position(|part| part.iter().all(|record| !record.reserved))?;
+        self.mark(base, capacity, true);
+        Some(Chain {
+            base,
+            capacity,
+            head: 0,
+            count: 0,
+        })
+    }
+
+    /// Ends the reservation of an empty chain.
+    pub(super) fn unreserve(&mut self, chain: Chain) {
+        self.mark(chain.base, chain.capacity, false);
+    }
+
+    fn mark(&mut self, base: usize, count: usize, reserved: bool) {
+        for record in self.all.iter_mut().skip(base).take(count) {
+            record.reserved = reserved;
         }
     }
 
-    /// Reserves `count` of them for an endpoint. Returns whether there are so many.
-    pub(super) fn reserve(&mut self, count: u16) -> bool {
-        let wanted = self.reserved + usize::from(count);
-        let fits = wanted <= self.capacity();
-        if fits {
-            self.reserved = wanted;
-        }
-        fits
-    }
-
-    /// Ends a reservation.
-    pub(super) fn unreserve(&mut self, count: u16) {
-        self.reserved = self.reserved.saturating_sub(usize::from(count));
-    }
-
-    /// Appends a transfer to a chain. Returns whether a record was free.
+    /// Appends a transfer to a chain that is not full.
     #[inline]
-    pub(super) fn push(&mut self, chain: &mut Chain, record: TransferRecord) -> bool {
-        let index = self.free.head;
-        let Some(slot) = self.all.get_mut(usize::from(index)) else {
-            return false;
-        };
-        self.free.head = slot.next;
-        self.free.count -= 1;
-        *slot = TransferRecord {
-            next: NONE,
-            ..record
-        };
-        self.append(ChainOf::Ring(chain), index);
-        true
+    pub(super) fn push(&mut self, chain: &mut Chain, record: TransferRecord) {
+        if let Some(slot) = self.all.get_mut(chain.place(chain.count)) {
+            *slot = record;
+            chain.count += 1;
+        }
     }
 
     /// Takes the oldest transfer out of a chain.
-    #[inline]
     pub(super) fn pop(&mut self, chain: &mut Chain) -> Option<TransferRecord> {
-        let index = chain.head;
-        let record = *self.all.get(usize::from(index))?;
-        chain.head = record.next;
-        chain.count -= 1;
-        self.append(ChainOf::Free, index);
+        let record = *self.get(chain, 0)?;
+        self.drop_oldest(chain, 1);
         Some(record)
     }
 
-    /// The oldest transfer of a chain.
+    /// Drops the `number` oldest transfers of a chain that has as many.
     #[inline]
-    pub(super) fn head(&mut self, chain: &Chain) -> Option<&mut TransferRecord> {
-        self.all.get_mut(usize::from(chain.head))
+    pub(super) fn drop_oldest(&mut self, chain: &mut Chain, number: usize) {
+        chain.head = chain.place(number) - chain.base;
+        chain.count -= number;
     }
 
-    /// The transfers of a chain, oldest first.
-    pub(super) fn iter<'r>(&'r self, chain: &Chain) -> impl Iterator<Item = &'r TransferRecord> {
-        let mut next = chain.head;
-        core::iter::from_fn(move || {
-            let record = self.all.get(usize::from(next))?;
-            next = record.next;
-            Some(record)
+    /// The `number`-th oldest transfer of a chain.
+    #[inline]
+    pub(super) fn get(&mut self, chain: &Chain, number: usize) -> Option<&mut TransferRecord> {
+        if number >= chain.count {
+            return None;
+        }
+        self.all.get_mut(chain.place(number))
+    }
+
+    /// Which transfer of a chain holds block `index`, by its age: the oldest is 0.
+    pub(super) fn find(&mut self, chain: &Chain, index: u32) -> Option<usize> {
+        (0..chain.count).find(|number| {
+            let record = self.get(chain, *number);
+            record.is_some_and(|record| record.holds(index))
         })
-        .take(usize::from(chain.count))
     }
-
-    /// The transfer of a chain that holds block `index`.
-    pub(super) fn find(&mut self, chain: &Chain, index: u16) -> Option<&mut TransferRecord> {
-        let mut next = chain.head;
-        for _ in 0..chain.count {
-            let record = self.all.get(usize::from(next))?;
-            if record.holds(index) {
-                return self.all.get_mut(usize::from(next));
-            }
-            next = record.next;
-        }
-        None
-    }
-
-    #[inline]
-    fn append(&mut self, which: ChainOf<'_>, index: u16) {
-        let chain = match which {
-            ChainOf::Free => &mut self.free,
-            ChainOf::Ring(chain) => chain,
-        };
-        if let Some(record) = self.all.get_mut(usize::from(index)) {
-            record.next = NONE;
-        }
-        if chain.count == 0 {
-            chain.head = index;
-        } else if let Some(last) = self.all.get_mut(usize::from(chain.tail)) {
-            last.next = index;
-        }
-        chain.tail = index;
-        chain.count += 1;
-    }
-}
-
-/// Where [`Records::append`] appends.
-enum ChainOf<'c> {
-    Free,
-    Ring(&'c mut Chain),
 }
 
 #[cfg(test)]
@@ -220,37 +201,40 @@ mod tests {
     use super::*;
 
     fn record(token: u32) -> TransferRecord {
-        TransferRecord {
-            token: Token(token),
-            ..TransferRecord::EMPTY
+        TransferRecord::new(Token(token), 0, Form::Plain, false)
+    }
+
+    #[test]
+    fn a_chain_gives_its_transfers_back_in_order_round_after_round() {
+        let mut all = [TransferRecord::EMPTY; 5];
+        let mut records = Records::new(&mut all);
+        let mut other = records.reserve(2).unwrap();
+        let mut chain = records.reserve(3).unwrap();
+        records.push(&mut other, record(99));
+        for token in 0..20 {
+            records.push(&mut chain, record(token));
+            records.push(&mut chain, record(token + 100));
+            assert_eq!(records.get(&chain, 1).unwrap().token, Token(token + 100));
+            assert_eq!(records.pop(&mut chain).unwrap().token, Token(token));
+            assert_eq!(records.pop(&mut chain).unwrap().token, Token(token + 100));
+            assert!(records.pop(&mut chain).is_none());
         }
+        assert_eq!(records.pop(&mut other).unwrap().token, Token(99));
     }
 
     #[test]
-    fn chains_share_the_records_and_keep_their_order() {
-        let mut all = [TransferRecord::EMPTY; 3];
+    fn reservations_lie_in_a_row_and_come_back() {
+        let mut all = [TransferRecord::EMPTY; 6];
         let mut records = Records::new(&mut all);
-        let (mut one, mut two) = (Chain::EMPTY, Chain::EMPTY);
-        assert!(records.push(&mut one, record(1)));
-        assert!(records.push(&mut two, record(2)));
-        assert!(records.push(&mut one, record(3)));
-        assert!(!records.push(&mut two, record(4)), "all are in use");
-        assert_eq!(one.count(), 2);
-        assert_eq!(records.pop(&mut one).unwrap().token, Token(1));
-        assert!(records.push(&mut two, record(5)));
-        let tokens: Vec<_> = records.iter(&two).map(|record| record.token).collect();
-        assert_eq!(tokens, [Token(2), Token(5)]);
-        assert_eq!(records.pop(&mut one).unwrap().token, Token(3));
-        assert!(records.pop(&mut one).is_none());
-    }
-
-    #[test]
-    fn more_than_there_are_cannot_be_reserved() {
-        let mut all = [TransferRecord::EMPTY; 3];
-        let mut records = Records::new(&mut all);
-        assert!(records.reserve(2));
-        assert!(!records.reserve(2));
-        records.unreserve(2);
-        assert!(records.reserve(3));
+        let [first, second, third] = [2; 3].map(|count| records.reserve(count).unwrap());
+        assert!(records.reserve(1).is_none());
+        records.unreserve(first);
+        records.unreserve(third);
+        assert!(
+            records.reserve(3).is_none(),
+            "four are free, but not in a row"
+        );
+        records.unreserve(second);
+        assert_eq!(records.reserve(6).unwrap().base, 0);
     }
 }

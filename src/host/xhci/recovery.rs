@@ -211,7 +211,7 @@ impl<B: Bus> Xhci<'_, B> {
         if let (Some(transfers), false, Some(position)) =
             (&mut endpoint.transfers, was_halted, position)
         {
-            transfers.settle_stop(&self.records, position);
+            transfers.settle_stop(&mut self.records, position);
         }
         self.mark_pending();
         Ok(())

@@ -20,11 +20,10 @@ pub(super) const MAX_BLOCKS: usize = 0x1_0000 / BYTES;
 /// Room for a group of blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Place {
-    /// The first block that the controller needs for it: the link that leads there, if there is
-    /// one.
-    pub(super) needed: u16,
     /// The first block of the group.
-    pub(super) first: u16,
+    pub(super) first: u32,
+    /// Blocks that are taken up: the group's, and those that were left out before it.
+    pub(super) blocks: u32,
 }
 
 /// One segment, and the producer's place in it.
@@ -32,8 +31,10 @@ pub(super) struct Place {
 pub(super) struct ProducerRing {
     memory: Allocation,
     /// Blocks of the segment. The last is never anything but a link.
-    size: u16,
-    enqueue: u16,
+    size: u32,
+    enqueue: u32,
+    /// Blocks that the controller may still need.
+    used: u32,
     /// 0 or 1.
     cycle: u32,
 }
@@ -43,16 +44,17 @@ impl ProducerRing {
     pub(super) fn allocate(
         pool: &mut Pool<'_>,
         owner: Owner,
-        blocks: u16,
+        blocks: u32,
         spare: usize,
     ) -> Result<Self, PoolError> {
-        let bytes = usize::from(blocks) * BYTES + spare;
+        let bytes = blocks as usize * BYTES + spare;
         // 64 bytes suit the command ring too (`xHCI 1.2 table 6-1`).
         let rules = Rules::aligned(64).within(0x1_0000);
         Ok(Self {
             memory: pool.allocate(owner, Class::Ring, bytes, rules)?,
             size: blocks,
             enqueue: 0,
+            used: 0,
             cycle: 1,
         })
     }
@@ -73,48 +75,59 @@ impl ProducerRing {
     }
 
     /// Where the next block will be written.
-    pub(super) fn enqueue(&self) -> u16 {
+    pub(super) fn enqueue(&self) -> u32 {
         self.enqueue
     }
 
     /// Which block an address names, if it is one of this ring's.
     #[inline]
-    pub(super) fn index_of(&self, pointer: u64) -> Option<u16> {
+    pub(super) fn index_of(&self, pointer: u64) -> Option<u32> {
         let offset = pointer.wrapping_sub(self.memory.bus().get());
         let inside = offset < u64::from(self.size) * BYTES as u64;
-        (inside && offset.is_multiple_of(BYTES as u64)).then_some((offset / BYTES as u64) as u16)
+        (inside && offset.is_multiple_of(BYTES as u64)).then_some((offset / BYTES as u64) as u32)
     }
 
-    /// Makes room for `count` blocks in a row.
+    /// Takes `count` blocks in a row, to be given back by [`ProducerRing::give_back`]. `None`: no room
+    /// now. One block stays free, so that a full ring is told from an empty one.
     ///
-    /// `oldest` is the first block that the controller may still need; `None` if it waits where the
-    /// next block will be written. `None`: no room now. A ring that is not less than twice a group
-    /// and one always has room when nothing is in flight.
+    /// A ring that is not less than twice a group and one always has room when nothing is in
+    /// flight.
     #[inline]
-    pub(super) fn reserve(&mut self, count: u16, oldest: Option<u16>) -> Option<Place> {
-        let here = self.enqueue;
-        let end = here.checked_add(count)?;
-        match oldest {
-            // The free blocks lie between the producer and the oldest; one stays free, so that
-            // a full ring is told from an empty one.
-            Some(oldest) if here < oldest => (end < oldest).then_some(Place {
-                needed: here,
-                first: here,
-            }),
-            _ if end < self.size => Some(Place {
-                needed: here,
-                first: here,
-            }),
-            // Behind an early link. The controller may be waiting right where that link will be.
-            _ if count < oldest.unwrap_or(here) => {
-                self.wrap();
-                Some(Place {
-                    needed: here,
-                    first: 0,
-                })
-            }
-            _ => None,
+    pub(super) fn reserve(&mut self, count: u32) -> Option<Place> {
+        let first = self.enqueue;
+        let end = first + count;
+        if end >= self.size {
+            return self.reserve_behind_link(count);
         }
+        if self.used + count >= self.size {
+            return None;
+        }
+        self.used += count;
+        self.enqueue = end;
+        Some(Place {
+            first,
+            blocks: count,
+        })
+    }
+
+    /// Takes blocks at the start, behind an early link. The controller may be waiting right where
+    /// that link will be, so the link counts as taken.
+    #[cold]
+    fn reserve_behind_link(&mut self, count: u32) -> Option<Place> {
+        let blocks = self.size - self.enqueue + count;
+        if self.used + blocks >= self.size {
+            return None;
+        }
+        self.wrap();
+        self.used += blocks;
+        self.enqueue = count;
+        Some(Place { first: 0, blocks })
+    }
+
+    /// Gives the blocks of the oldest group back: the controller does not need them any more.
+    #[inline]
+    pub(super) fn give_back(&mut self, blocks: u32) {
+        self.used -= blocks;
     }
 
     /// Links back to the start from here, and starts the next lap.
@@ -133,31 +146,25 @@ impl ProducerRing {
 
     /// Writes all of block `index` but its last word: it is not handed over yet.
     #[inline]
-    pub(super) fn write(&self, index: u16, trb: &Trb) {
+    pub(super) fn write(&self, index: u32, trb: &Trb) {
         self.memory.write64(word(index, 0), trb.parameter);
         self.memory.write32(word(index, 8), trb.status);
     }
 
     /// Hands block `index` over by its last word.
     #[inline]
-    pub(super) fn hand_over(&self, index: u16, control: u32) {
+    pub(super) fn hand_over(&self, index: u32, control: u32) {
         self.memory.write32(word(index, 12), control | self.cycle);
     }
 
-    /// Moves on behind `count` blocks that were written.
-    #[inline]
-    pub(super) fn advance(&mut self, count: u16) {
-        self.enqueue += count;
-    }
-
     /// Transfer length of block `index`, as it was written.
-    pub(super) fn block_length(&self, index: u16) -> u32 {
+    pub(super) fn block_length(&self, index: u32) -> u32 {
         self.memory.read32(word(index, 8)) & LENGTH_MASK
     }
 
     /// All of block `index`.
     #[cfg(test)]
-    pub(super) fn read(&self, index: u16) -> Trb {
+    pub(super) fn read(&self, index: u32) -> Trb {
         Trb {
             parameter: self.memory.read64(word(index, 0)),
             status: self.memory.read32(word(index, 8)),
@@ -188,15 +195,15 @@ impl ProducerRing {
     }
 
     /// The devices' address of block `index`.
-    pub(super) fn bus_of(&self, index: u16) -> BusAddress {
+    pub(super) fn bus_of(&self, index: u32) -> BusAddress {
         self.memory.bus().offset(word(index, 0) as u64)
     }
 }
 
 /// Byte offset of `byte` in block `index`.
 #[inline]
-fn word(index: u16, byte: usize) -> usize {
-    usize::from(index) * BYTES + byte
+fn word(index: u32, byte: usize) -> usize {
+    index as usize * BYTES + byte
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use crate::dma::testing::with_pool;
 /// Reads a ring as a controller does: up to the first block that is not handed over, through
 /// links.
 struct Consumer {
-    index: u16,
+    index: u32,
     cycle: u32,
 }
 
@@ -40,17 +40,23 @@ impl Consumer {
     }
 }
 
-fn put(ring: &mut ProducerRing, first: u16, values: &[u64]) {
+fn put(ring: &ProducerRing, first: u32, values: &[u64]) {
     for (offset, value) in values.iter().enumerate() {
-        let index = first + offset as u16;
+        let index = first + offset as u32;
         let trb = Trb::command(super::super::trb::kind::NORMAL, 0, *value);
         ring.write(index, &trb);
         ring.hand_over(index, trb.control);
     }
-    ring.advance(values.len() as u16);
 }
 
-fn with_ring<R>(blocks: u16, test: impl FnOnce(&mut ProducerRing) -> R) -> R {
+/// Takes blocks while nothing is in flight, and lets them go at once.
+fn take(ring: &mut ProducerRing, count: u32) -> u32 {
+    let place = ring.reserve(count).unwrap();
+    ring.give_back(place.blocks);
+    place.first
+}
+
+fn with_ring<R>(blocks: u32, test: impl FnOnce(&mut ProducerRing) -> R) -> R {
     with_pool(4, |pool| {
         test(&mut ProducerRing::allocate(pool, Owner::Host, blocks, 0).unwrap())
     })
@@ -64,7 +70,7 @@ fn groups_of_every_size_pass_whole_at_every_index() {
                 let mut consumer = Consumer::new(ring);
                 for round in 0..u64::from(blocks) * 5 {
                     let values: Vec<_> = (0..u64::from(group)).map(|n| round * 100 + n).collect();
-                    let first = ring.reserve(group, None).unwrap().first;
+                    let first = take(ring, group);
                     assert!(first + group < blocks, "not over the link");
                     put(ring, first, &values);
                     assert_eq!(consumer.take(ring), values, "{blocks} {group} {round}");
@@ -81,47 +87,51 @@ fn a_lap_that_links_early_leaves_nothing_for_the_next_to_stumble_over() {
         // Each lap ends elsewhere.
         for round in 0..200_u64 {
             let group = [7, 4, 1, 1, 5, 3, 6][round as usize % 7];
-            let first = ring.reserve(group, None).unwrap().first;
-            put(ring, first, &vec![round; usize::from(group)]);
-            assert_eq!(consumer.take(ring), vec![round; usize::from(group)]);
+            let first = take(ring, group);
+            put(ring, first, &vec![round; group as usize]);
+            assert_eq!(consumer.take(ring), vec![round; group as usize]);
             assert!(consumer.take(ring).is_empty());
         }
     });
 }
 
-/// The first block of a reservation.
-fn first(place: Option<Place>) -> Option<u16> {
-    place.map(|place| place.first)
-}
-
 #[test]
-fn blocks_that_the_controller_may_still_need_are_not_written() {
+fn blocks_that_the_controller_may_still_need_are_not_taken() {
     with_ring(8, |ring| {
-        assert_eq!(first(ring.reserve(3, None)), Some(0));
-        ring.advance(3);
-        assert_eq!(first(ring.reserve(3, Some(0))), Some(3));
-        ring.advance(3);
         assert_eq!(
-            ring.reserve(2, Some(0)),
-            None,
-            "only the link's place is left"
+            ring.reserve(3),
+            Some(Place {
+                first: 0,
+                blocks: 3
+            })
         );
         assert_eq!(
-            ring.reserve(3, Some(3)),
-            None,
-            "3 blocks would meet the oldest"
+            ring.reserve(3),
+            Some(Place {
+                first: 3,
+                blocks: 3
+            })
         );
-        let behind_a_link = ring.reserve(2, Some(3));
+        assert_eq!(ring.reserve(2), None, "only the link's place is left");
+        ring.give_back(3);
+        assert_eq!(ring.reserve(3), None, "3 blocks would meet the oldest");
+        let behind_a_link = ring.reserve(2);
         assert_eq!(
             behind_a_link,
             Some(Place {
-                needed: 6,
-                first: 0
+                first: 0,
+                blocks: 4
             })
         );
-        ring.advance(2);
-        assert_eq!(ring.reserve(1, Some(3)), None, "one stays free");
-        assert_eq!(first(ring.reserve(1, Some(6))), Some(2));
+        assert_eq!(ring.reserve(1), None, "one stays free");
+        ring.give_back(3);
+        assert_eq!(
+            ring.reserve(1),
+            Some(Place {
+                first: 2,
+                blocks: 1
+            })
+        );
     });
 }
 
@@ -129,18 +139,19 @@ fn blocks_that_the_controller_may_still_need_are_not_written() {
 fn a_link_that_was_not_followed_yet_is_not_written_over() {
     with_ring(8, |ring| {
         let mut consumer = Consumer::new(ring);
-        put(ring, 0, &[1; 5]);
+        let first = take(ring, 5);
+        put(ring, first, &[1; 5]);
         assert_eq!(consumer.take(ring), [1; 5]);
-        let place = ring.reserve(3, None).unwrap();
+        let place = ring.reserve(3).unwrap();
         assert_eq!(
             place,
             Place {
-                needed: 5,
-                first: 0
+                first: 0,
+                blocks: 6
             }
         );
         put(ring, 0, &[2; 3]);
-        assert_eq!(ring.reserve(2, Some(place.needed)), None);
+        assert_eq!(ring.reserve(2), None);
         assert_eq!(consumer.take(ring), [2; 3], "by the link at 5");
     });
 }
@@ -151,7 +162,7 @@ fn a_start_pointer_is_never_a_link() {
         for lap in 0..4 {
             let expected = if lap == 0 { 0 } else { ring.enqueue() };
             assert_eq!(ring.enqueue(), expected);
-            let first = ring.reserve(7, None).unwrap().first;
+            let first = take(ring, 7);
             put(ring, first, &[1; 7]);
             assert_eq!(ring.enqueue(), 7, "the link's place");
             let pointer = ring.start_pointer();
@@ -187,7 +198,7 @@ fn aligning_leads_to_64_bytes_from_where_it_was_and_from_the_start_pointer() {
             ring.align(&filler);
             let mut new = Consumer::new(ring);
             assert_eq!(ring.enqueue() % 4, 0);
-            let first = ring.reserve(1, None).unwrap().first;
+            let first = take(ring, 1);
             put(ring, first, &[number]);
             assert_eq!(new.take(ring), [number]);
             assert_eq!(old.take(ring).last(), Some(&number));
@@ -198,7 +209,7 @@ fn aligning_leads_to_64_bytes_from_where_it_was_and_from_the_start_pointer() {
 #[test]
 fn a_ring_of_64_kib_lies_between_two_boundaries() {
     with_pool(40, |pool| {
-        let ring = ProducerRing::allocate(pool, Owner::Host, MAX_BLOCKS as u16, 0).unwrap();
+        let ring = ProducerRing::allocate(pool, Owner::Host, MAX_BLOCKS as u32, 0).unwrap();
         assert_eq!(ring.bus().get() % 0x1_0000, 0);
     });
 }

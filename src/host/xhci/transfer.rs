@@ -7,11 +7,11 @@
 //! Read `xHCI 1.2 §3.2.9`, `§4.10` and `§4.11`.
 
 use super::capability::Parameters;
-use super::encode::{Units, Writer, completion_flags, count_blocks};
+use super::encode::{Units, Writer, completion_flags, count_blocks, single_block, whole};
 use super::records::{Chain, Form, Records, TransferRecord};
-use super::ring::{MAX_BLOCKS, ProducerRing};
+use super::ring::{MAX_BLOCKS, Place, ProducerRing};
 use super::trb::{Trb, code};
-use crate::dma::{Owner, Pool};
+use crate::dma::{Owner, Pool, release};
 use crate::host::{EndpointConfig, EndpointKind, HostError, Outcome, Report, Token, Transfer};
 
 /// The fewest blocks of a ring. Policy.
@@ -22,14 +22,12 @@ const MIN_BLOCKS: usize = 16;
 pub(super) struct TransferRing {
     ring: ProducerRing,
     chain: Chain,
-    /// Transfers that may be in flight.
-    capacity: u16,
     /// Blocks that a transfer may have.
-    per_transfer: u16,
+    per_transfer: u32,
     /// Where the controller stopped, if an event told.
-    stopped_at: Option<u16>,
+    stopped_at: Option<u32>,
     /// How many of the oldest transfers ended before the ring was stopped.
-    finished: u16,
+    finished: usize,
     units: Units,
 }
 
@@ -66,32 +64,31 @@ fn blocks_per_transfer(config: &EndpointConfig) -> usize {
 
 /// Blocks of a ring for `config.transfers` of the longest transfers: besides theirs, those that
 /// are left out before an early link, the link, and the one that stays free. `None`: too many.
-pub(super) fn ring_blocks(config: &EndpointConfig) -> Option<u16> {
+pub(super) fn ring_blocks(config: &EndpointConfig) -> Option<u32> {
     let per_transfer = blocks_per_transfer(config);
     let blocks = (usize::from(config.transfers) + 1) * per_transfer + 2;
     let blocks = blocks.max(MIN_BLOCKS).next_multiple_of(8);
-    (blocks <= MAX_BLOCKS).then_some(blocks as u16)
+    (blocks <= MAX_BLOCKS).then_some(blocks as u32)
 }
 
 impl TransferRing {
+    /// Takes memory for the blocks of a ring, with records for its transfers in `chain`.
     pub(super) fn allocate(
         pool: &mut Pool<'_>,
         owner: Owner,
         config: &EndpointConfig,
         parameters: &Parameters,
         spare: usize,
-    ) -> Result<Self, HostError> {
-        let blocks = ring_blocks(config).ok_or(HostError::Resources)?;
-        let ring = ProducerRing::allocate(pool, owner, blocks, spare)?;
-        if !ring.bus().reachable(ring.length(), parameters.address_mask) {
-            pool.free(ring.into_memory());
-            return Err(HostError::Unsupported);
-        }
+        chain: Chain,
+    ) -> Result<Self, (HostError, Chain)> {
+        let ring = match allocate_ring(pool, owner, config, parameters, spare) {
+            Ok(ring) => ring,
+            Err(error) => return Err((error, chain)),
+        };
         let mut ring = Self {
             ring,
-            chain: Chain::EMPTY,
-            capacity: u16::from(config.transfers),
-            per_transfer: blocks_per_transfer(config) as u16,
+            chain,
+            per_transfer: blocks_per_transfer(config) as u32,
             stopped_at: None,
             finished: 0,
             units: Units::Kibibytes,
@@ -107,14 +104,9 @@ impl TransferRing {
         self.units = Units::Packets(bytes.max(1));
     }
 
-    /// The memory, to be freed.
-    pub(super) fn into_ring(self) -> ProducerRing {
-        self.ring
-    }
-
-    /// Transfers that may be in flight.
-    pub(super) fn capacity(&self) -> u16 {
-        self.capacity
+    /// The memory to be freed, and the records to be given back.
+    pub(super) fn into_parts(self) -> (ProducerRing, Chain) {
+        (self.ring, self.chain)
     }
 
     /// Whether nothing is in flight.
@@ -128,7 +120,32 @@ impl TransferRing {
     }
 
     /// Writes a transfer into the ring.
+    #[inline(always)]
     pub(super) fn submit(
+        &mut self,
+        records: &mut Records<'_>,
+        transfer: &Transfer<'_>,
+    ) -> Result<(), HostError> {
+        if self.chain.is_full() {
+            return Err(HostError::QueueFull);
+        }
+        let Some(segment) = single_block(transfer) else {
+            return self.submit_blocks(records, transfer);
+        };
+        let place = self.ring.reserve(1).ok_or(HostError::QueueFull)?;
+        self.remember(records, transfer, place, 1, segment.length());
+        let trb = whole(segment, transfer.direction, transfer.report);
+        self.ring.write(place.first, &trb);
+        // The controller may be reading the ring already: it must not see the block as its own
+        // before it can see everything else.
+        release();
+        self.ring.hand_over(place.first, trb.control);
+        Ok(())
+    }
+
+    /// A transfer of any number of blocks.
+    #[inline(never)]
+    fn submit_blocks(
         &mut self,
         records: &mut Records<'_>,
         transfer: &Transfer<'_>,
@@ -141,27 +158,8 @@ impl TransferRing {
         if count > self.per_transfer {
             return Err(HostError::TooLong);
         }
-        if self.chain.count() >= self.capacity {
-            return Err(HostError::QueueFull);
-        }
-        let oldest = records.head(&self.chain).map(|record| record.needed);
-        let place = self
-            .ring
-            .reserve(count, oldest)
-            .ok_or(HostError::QueueFull)?;
-        let record = TransferRecord {
-            token: transfer.token,
-            length,
-            needed: place.needed,
-            first: place.first,
-            last: place.first + count - 1,
-            form,
-            quiet: transfer.report == Report::Unexpected,
-            ..TransferRecord::EMPTY
-        };
-        if !records.push(&mut self.chain, record) {
-            return Err(HostError::QueueFull);
-        }
+        let place = self.ring.reserve(count).ok_or(HostError::QueueFull)?;
+        self.remember(records, transfer, place, count, length);
         let mut writer = Writer::new(&self.ring, self.units, place.first);
         let flags = completion_flags(transfer.report);
         match transfer.setup {
@@ -169,101 +167,102 @@ impl TransferRing {
             Some(packet) => writer.control(transfer, packet, flags),
         }
         writer.finish();
-        self.ring.advance(count);
         Ok(())
+    }
+
+    #[inline]
+    fn remember(
+        &mut self,
+        records: &mut Records<'_>,
+        transfer: &Transfer<'_>,
+        place: Place,
+        count: u32,
+        length: u32,
+    ) {
+        let form = match transfer.setup {
+            None => Form::Plain,
+            Some(_) => Form::Control,
+        };
+        let quiet = transfer.report == Report::Unexpected;
+        let record = TransferRecord {
+            first: place.first,
+            last: place.first + count - 1,
+            blocks: place.blocks,
+            ..TransferRecord::new(transfer.token, length, form, quiet)
+        };
+        records.push(&mut self.chain, record);
     }
 
     /// Takes a transfer event of this ring.
     #[inline]
     pub(super) fn take(&mut self, records: &mut Records<'_>, event: &Trb) -> Verdict {
         let code = event.completion_code();
-        let stopped = matches!(
-            code,
-            code::STOPPED | code::STOPPED_LENGTH_INVALID | code::STOPPED_SHORT_PACKET
-        );
-        // A ring that was stopped while idle may be reported without a block (field: null).
         let Some(at) = self.ring.index_of(event.parameter) else {
-            return if stopped {
+            // A ring that was stopped while idle may be reported without a block.
+            return if is_stop(code) {
                 Verdict::Noted
             } else {
                 Verdict::Stray
             };
         };
-        if stopped {
+        if is_stop(code) {
             self.note_stop(records, at, event);
             return Verdict::Noted;
         }
-        match records.head(&self.chain) {
-            Some(head) if head.holds(at) => {}
-            _ => match self.pass_to(records, at) {
-                None => {}
-                Some(verdict) => return verdict,
-            },
+        // Almost always the oldest one, or the next behind a quiet one.
+        let (mut older, mut blocks, mut all_quiet) = (0, 0, true);
+        let record = loop {
+            let Some(record) = records.get(&self.chain, older) else {
+                return Verdict::Stray;
+            };
+            blocks += record.blocks;
+            if record.holds(at) {
+                break record;
+            }
+            all_quiet &= record.quiet;
+            older += 1;
+        };
+        if !all_quiet {
+            return self.miss(records);
         }
-        self.end(records, at, event)
+        let verdict = conclude(&self.ring, record, at, event);
+        if let Verdict::Ended(_) = verdict {
+            // The quiet ones before it are done too.
+            records.drop_oldest(&mut self.chain, older + 1);
+            self.ring.give_back(blocks);
+        }
+        verdict
     }
 
-    /// Passes over the transfers before the one with block `at`: the quiet ones are done. `None`
-    /// when the one with the block is the oldest.
-    fn pass_to(&mut self, records: &mut Records<'_>, at: u16) -> Option<Verdict> {
-        if records.find(&self.chain, at).is_none() {
-            return Some(Verdict::Stray);
-        }
-        while records
-            .head(&self.chain)
-            .is_some_and(|head| !head.holds(at))
-        {
-            let passed = records.pop(&mut self.chain)?;
-            if !passed.quiet {
-                // Rings are worked in order, so it has ended; nobody knows how.
-                return Some(Verdict::Missed(Ended {
-                    token: passed.token,
+    /// Gives the oldest transfer up that was to be reported, and was not although a later one is.
+    /// Rings are worked in order, so it has ended; nobody knows how.
+    #[cold]
+    fn miss(&mut self, records: &mut Records<'_>) -> Verdict {
+        while let Some(record) = self.pop(records) {
+            if !record.quiet {
+                return Verdict::Missed(Ended {
+                    token: record.token,
                     outcome: Outcome::Other(code::INVALID),
-                    actual: passed.moved.unwrap_or(0),
-                }));
+                    actual: record.moved.unwrap_or(0),
+                });
             }
         }
-        None
+        Verdict::Stray
     }
 
-    /// Takes an event for block `at` of the oldest transfer.
-    #[inline]
-    fn end(&mut self, records: &mut Records<'_>, at: u16, event: &Trb) -> Verdict {
-        let code = event.completion_code();
-        let Some(record) = records.head(&self.chain) else {
-            return Verdict::Stray;
-        };
-        let is_last = at == record.last;
-        let good = matches!(code, code::SUCCESS | code::SHORT_PACKET);
-        let actual = if is_last && code == code::SUCCESS && event.residue() == 0 {
-            record.moved.unwrap_or(record.length)
-        } else {
-            moved(&self.ring, record, at, event.residue())
-        };
-        if good && !is_last && record.form == Form::Control {
-            // A short data stage: the status stage follows, and is reported.
-            record.moved = Some(actual);
-            return Verdict::Noted;
-        }
-        if code == code::SUCCESS && !is_last {
-            return Verdict::Stray;
-        }
-        let ended = Ended {
-            token: record.token,
-            outcome: match outcome(code) {
-                Outcome::Complete if actual < record.length => Outcome::Short,
-                outcome => outcome,
-            },
-            actual,
-        };
-        records.pop(&mut self.chain);
-        Verdict::Ended(ended)
+    /// Takes the oldest transfer out.
+    fn pop(&mut self, records: &mut Records<'_>) -> Option<TransferRecord> {
+        let record = records.pop(&mut self.chain)?;
+        self.ring.give_back(record.blocks);
+        Some(record)
     }
 
     /// Remembers where the controller stopped, and how far it had come there.
-    fn note_stop(&mut self, records: &mut Records<'_>, at: u16, event: &Trb) {
+    #[cold]
+    fn note_stop(&mut self, records: &mut Records<'_>, at: u32, event: &Trb) {
         self.stopped_at = Some(at);
-        let Some(record) = records.find(&self.chain, at) else {
+        let number = records.find(&self.chain, at);
+        let Some(record) = number.and_then(|number| records.get(&self.chain, number)) else {
             return;
         };
         let count = match event.completion_code() {
@@ -283,23 +282,20 @@ impl TransferRing {
 
     /// The controller has stopped, where an event told or else at `position`: finds out which
     /// transfers had ended before.
-    pub(super) fn settle_stop(&mut self, records: &Records<'_>, position: u64) {
+    pub(super) fn settle_stop(&mut self, records: &mut Records<'_>, position: u64) {
         let Some(at) = self.stopped_at.or(self.ring.index_of(position)) else {
             return;
         };
-        let before = records
-            .iter(&self.chain)
-            .take_while(|record| !record.holds(at))
-            .count() as u16;
-        let held = before < self.chain.count();
-        if held || at == self.ring.enqueue() {
-            self.finished = before;
-        }
+        self.finished = match records.find(&self.chain, at) {
+            Some(before) => before,
+            None if at == self.ring.enqueue() => self.chain.count(),
+            None => 0,
+        };
     }
 
     /// Takes the oldest transfer back.
     pub(super) fn drain(&mut self, records: &mut Records<'_>) -> Option<Ended> {
-        let record = records.pop(&mut self.chain)?;
+        let record = self.pop(records)?;
         let (outcome, actual) = if self.finished != 0 {
             self.finished -= 1;
             (Outcome::Complete, record.moved.unwrap_or(record.length))
@@ -315,25 +311,90 @@ impl TransferRing {
 
     /// Counts all transfers up to the newest quiet one as done.
     pub(super) fn retire(&mut self, records: &mut Records<'_>) {
-        let mut done = 0;
-        for (index, record) in records.iter(&self.chain).enumerate() {
+        let (mut number, mut blocks) = (0, 0);
+        let mut done = (0, 0);
+        while let Some(record) = records.get(&self.chain, number) {
+            number += 1;
+            blocks += record.blocks;
             if record.quiet {
-                done = index + 1;
+                done = (number, blocks);
             }
         }
-        for _ in 0..done {
-            records.pop(&mut self.chain);
-        }
+        records.drop_oldest(&mut self.chain, done.0);
+        self.ring.give_back(done.1);
     }
 
     /// Takes all transfers back without a word.
     pub(super) fn clear(&mut self, records: &mut Records<'_>) {
-        while records.pop(&mut self.chain).is_some() {}
+        while self.pop(records).is_some() {}
     }
 }
 
+fn allocate_ring(
+    pool: &mut Pool<'_>,
+    owner: Owner,
+    config: &EndpointConfig,
+    parameters: &Parameters,
+    spare: usize,
+) -> Result<ProducerRing, HostError> {
+    let blocks = ring_blocks(config).ok_or(HostError::Resources)?;
+    let ring = ProducerRing::allocate(pool, owner, blocks, spare)?;
+    if !ring.bus().reachable(ring.length(), parameters.address_mask) {
+        pool.free(ring.into_memory());
+        return Err(HostError::Unsupported);
+    }
+    Ok(ring)
+}
+
+/// Whether a code tells of a stopped ring.
+#[inline]
+fn is_stop(code: u8) -> bool {
+    (code::STOPPED..=code::STOPPED_SHORT_PACKET).contains(&code)
+}
+
+/// Whether a transfer went well.
+#[inline]
+fn is_good(code: u8) -> bool {
+    code == code::SUCCESS || code == code::SHORT_PACKET
+}
+
+/// What an event for block `at` of a transfer means.
+#[inline]
+fn conclude(ring: &ProducerRing, record: &mut TransferRecord, at: u32, event: &Trb) -> Verdict {
+    let code = event.completion_code();
+    let actual = if record.first == record.last {
+        record.length.saturating_sub(event.residue())
+    } else if at == record.last && code == code::SUCCESS && event.residue() == 0 {
+        record.moved.unwrap_or(record.length)
+    } else {
+        moved(ring, record, at, event.residue())
+    };
+    if at != record.last && is_good(code) {
+        if record.form == Form::Control {
+            // A short data stage: the status stage follows, and is reported.
+            record.moved = Some(actual);
+            return Verdict::Noted;
+        }
+        if code == code::SUCCESS {
+            return Verdict::Stray;
+        }
+    }
+    Verdict::Ended(Ended {
+        token: record.token,
+        outcome: if !is_good(code) {
+            failure(code)
+        } else if actual < record.length {
+            Outcome::Short
+        } else {
+            Outcome::Complete
+        },
+        actual,
+    })
+}
+
 /// Data bytes that a transfer had moved when block `at` ended with `residue` bytes to go.
-fn moved(ring: &ProducerRing, record: &TransferRecord, at: u16, residue: u32) -> u32 {
+#[inline(never)]
+fn moved(ring: &ProducerRing, record: &TransferRecord, at: u32, residue: u32) -> u32 {
     let data = match record.form {
         Form::Plain => record.first,
         Form::Control if at == record.first => return 0,
@@ -345,10 +406,10 @@ fn moved(ring: &ProducerRing, record: &TransferRecord, at: u16, residue: u32) ->
     (before + here).min(record.length)
 }
 
-/// What a completion code means for a transfer (`xHCI 1.2 table 6-90`).
-fn outcome(code: u8) -> Outcome {
+/// What a completion code that is not good means for a transfer (`xHCI 1.2 table 6-90`).
+#[cold]
+fn failure(code: u8) -> Outcome {
     match code {
-        code::SUCCESS | code::SHORT_PACKET => Outcome::Complete,
         code::STALL => Outcome::Stall,
         code::BABBLE => Outcome::Babble,
         code::TRANSACTION => Outcome::TransactionError,

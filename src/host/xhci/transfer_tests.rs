@@ -31,9 +31,12 @@ fn with_bench<R>(kind: EndpointKind, transfers: u8, test: impl FnOnce(&mut Bench
         let mut all = [TransferRecord::EMPTY; 16];
         let config = config(kind, transfers);
         let parameters = Parameters::for_tests();
+        let mut records = Records::new(&mut all);
+        let chain = records.reserve(usize::from(transfers)).unwrap();
+        let ring = TransferRing::allocate(pool, Owner::Host, &config, &parameters, 0, chain);
         test(&mut Bench {
-            ring: TransferRing::allocate(pool, Owner::Host, &config, &parameters, 0).unwrap(),
-            records: Records::new(&mut all),
+            ring: ring.unwrap(),
+            records,
             data: pool
                 .allocate(
                     Owner::Host,
@@ -47,14 +50,11 @@ fn with_bench<R>(kind: EndpointKind, transfers: u8, test: impl FnOnce(&mut Bench
 }
 
 impl Bench<'_> {
-    fn submit(&mut self, token: u32, pieces: &[(usize, usize)], report: Report) -> (u16, u16) {
+    fn submit(&mut self, token: u32, pieces: &[(usize, usize)], report: Report) -> (u32, u32) {
         self.try_submit(token, pieces, report, None).unwrap();
-        let count = self.ring.chain.count();
-        let record = self
-            .records
-            .iter(&self.ring.chain)
-            .nth(usize::from(count) - 1);
-        record.map(|record| (record.first, record.last)).unwrap()
+        let newest = self.ring.chain.count() - 1;
+        let record = self.records.get(&self.ring.chain, newest).unwrap();
+        (record.first, record.last)
     }
 
     fn try_submit(
@@ -79,7 +79,7 @@ impl Bench<'_> {
         self.ring.submit(&mut self.records, &transfer)
     }
 
-    fn event(&mut self, block: u16, code: u8, residue: u32) -> Verdict {
+    fn event(&mut self, block: u32, code: u8, residue: u32) -> Verdict {
         let pointer = self.ring.ring.bus_of(block).get();
         self.event_at(pointer, code, residue)
     }
@@ -138,7 +138,7 @@ fn a_ring_holds_as_many_longest_transfers_as_it_was_opened_for_at_every_place() 
                 let (_, last) = bench.submit(99, &[(0, 1)], Report::Always);
                 bench.event(last, code::SUCCESS, 0);
             }
-            let lasts: Vec<u16> = (0..3)
+            let lasts: Vec<u32> = (0..3)
                 .map(|token| bench.submit(token, &pieces, Report::Always).1)
                 .collect();
             assert_eq!(
@@ -288,7 +288,7 @@ fn a_stop_reports_bytes_and_what_had_ended_before() {
             let (first, _) = bench.submit(2, &[(0xff00, 0x200)], Report::Always);
             bench.submit(3, &[(0, 13)], Report::Always);
             assert_eq!(bench.event(first + 1, stop, residue), Verdict::Noted);
-            bench.ring.settle_stop(&bench.records, 0);
+            bench.ring.settle_stop(&mut bench.records, 0);
             assert_eq!(
                 bench.drained(),
                 [
@@ -311,12 +311,12 @@ fn a_stop_without_a_block_rests_on_the_endpoints_position() {
             Verdict::Noted
         );
         let position = bench.ring.ring.bus_of(bench.ring.ring.enqueue()).get();
-        bench.ring.settle_stop(&bench.records, position);
+        bench.ring.settle_stop(&mut bench.records, position);
         assert_eq!(bench.drained(), [(1, Outcome::Complete, 31)]);
 
         bench.ring.forget_stop();
         bench.submit(2, &[(0, 31)], Report::Unexpected);
-        bench.ring.settle_stop(&bench.records, 0);
+        bench.ring.settle_stop(&mut bench.records, 0);
         assert_eq!(
             bench.drained(),
             [(2, Outcome::Cancelled, 0)],
@@ -337,13 +337,13 @@ fn retiring_ends_at_the_newest_quiet_transfer() {
     });
 }
 
-fn with_control<R>(test: impl FnOnce(&mut Bench<'_>, u16) -> R) -> R {
+fn with_control<R>(test: impl FnOnce(&mut Bench<'_>, u32) -> R) -> R {
     with_bench(EndpointKind::Control, 2, |bench| {
         let setup = SetupPacket::configuration_descriptor(0, 0x200);
         bench
             .try_submit(7, &[(0xff00, 0x200)], Report::Always, Some(setup))
             .unwrap();
-        let first = bench.records.head(&bench.ring.chain).unwrap().first;
+        let first = bench.records.get(&bench.ring.chain, 0).unwrap().first;
         test(bench, first)
     })
 }
@@ -411,13 +411,13 @@ fn a_ring_that_would_cross_64_kib_is_not_opened() {
 
 /// Reads a ring as a controller does that lags behind: one transfer at a time.
 struct Controller {
-    index: u16,
+    index: u32,
     cycle: u32,
 }
 
 impl Controller {
     /// The last block and the length of the next transfer.
-    fn next(&mut self, ring: &ProducerRing) -> Option<(u16, u32)> {
+    fn next(&mut self, ring: &ProducerRing) -> Option<(u32, u32)> {
         let mut length = 0;
         loop {
             let block = ring.read(self.index);

@@ -83,6 +83,8 @@ pub struct Transport {
     deadline: Instant,
     /// An operation that waits for an earlier one to end.
     waiting: Option<Operation>,
+    /// The device must be closed before the command can end.
+    stuck: bool,
     copies: CopyCount,
 }
 
@@ -135,6 +137,7 @@ impl Transport {
             mapping: None,
             deadline: Instant::NEVER,
             waiting: None,
+            stuck: false,
             copies: CopyCount::default(),
         })
     }
@@ -335,7 +338,7 @@ impl Transport {
             Action::ReadStatus => self.queue_status(bus),
             Action::Finish(end) => return self.finish(bus, dma, end, now),
             Action::GiveUp => {
-                self.give_up(bus, now);
+                self.get_stuck();
                 return None;
             }
             Action::ClearHalt(direction) => {
@@ -378,19 +381,30 @@ impl Transport {
                 self.waiting = Some(operation);
                 None
             }
-            Err(UsbError::Disconnected) => {
-                self.give_up(bus, now);
+            // The device is being closed: the command ends with that.
+            Err(UsbError::Disconnected) if bus.is_leaving(self.bulk_in.device) => {
+                self.gone();
                 None
             }
             Err(error) => self.step(bus, dma, Input::Operated(Err(error)), now),
         }
     }
 
-    /// The device is being closed, or must be. The command ends when that is done, and not before:
-    /// its memory may still be reached.
-    fn give_up<C: Driver>(&mut self, bus: &mut Bus<'_, C>, now: Instant) {
+    /// A pipe cannot be made quiet. The command ends when the device was closed, and not before: its
+    /// memory may still be reached.
+    fn get_stuck(&mut self) {
         self.gone();
-        bus.give_up(self.bulk_in.device, now);
+        self.stuck = true;
+        self.deadline = Instant::from_micros(0);
+    }
+
+    /// Whether the device must be closed for the command under way to end. Asked when the deadline
+    /// has passed, and `true` once.
+    pub fn take_stuck(&mut self) -> bool {
+        if self.stuck {
+            self.deadline = Instant::NEVER;
+        }
+        core::mem::take(&mut self.stuck)
     }
 
     fn finish<C: Driver>(
@@ -400,7 +414,6 @@ impl Transport {
         end: End,
         now: Instant,
     ) -> Option<CommandOutcome> {
-        self.waiting = None;
         bus.retire(&self.bulk_out);
         if let Some(moved) = self.sensing.take() {
             return self.finish_sense(moved, end);
@@ -617,3 +630,7 @@ impl From<BotError> for Fault {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "transport_tests.rs"]
+mod tests;

@@ -104,7 +104,10 @@ impl<C: Driver> Bus<'_, C> {
         });
         let (controller, handle) = (entry.controller, entry.handle);
         let driver = self.driver(controller).ok_or(UsbError::Disconnected)?;
-        Ok(driver.configure(handle, now)?)
+        let begun = driver.configure(handle, now).map_err(UsbError::from);
+        begun.inspect_err(|error| {
+            self.configured(device, Err(*error));
+        })
     }
 
     /// The controller has made the endpoints usable, or not.

@@ -55,6 +55,7 @@ impl<C: Driver> Bus<'_, C> {
                 break;
             };
             match slot.lane {
+                _ if !self.runs(controller) => {}
                 None => self.next_port(controller, now),
                 Some(lane) if now >= lane.until => {
                     if let Some(event) = self.lane_time(controller, now) {
@@ -408,8 +409,8 @@ impl<C: Driver> Bus<'_, C> {
         let (controller, root_port) = (entry.controller, entry.port);
         let is_last = attempt + 1 >= ATTEMPTS;
         if let Some(driver) = self.driver(controller) {
-            // A disabled SuperSpeed port sees no removal, and one that looks for devices again finds
-            // the same one: it stays as it is.
+            // A disabled SuperSpeed link is trained anew to see its device being pulled, and the one
+            // that has failed would look like another: it is left as it is.
             let can_disable = driver.port_protocol(root_port) == PortProtocol::Usb2;
             if error == UsbError::NeedsCompanion {
                 driver.hand_over(root_port);
@@ -432,22 +433,22 @@ impl<C: Driver> Bus<'_, C> {
 
     /// A device that was described could not be taken into use, for a reason that another attempt
     /// with a new reset may cure: it is closed, and its port gets the attempts that are left.
-    pub fn retry(&mut self, device: DeviceId, error: UsbError, now: Instant) {
+    pub fn try_again(&mut self, device: DeviceId, error: UsbError, now: Instant) {
         if let Some(entry) = self.device_mut(device) {
-            entry.retry = Some(error);
+            entry.given_up = Some(error);
             self.close(device, now);
         }
     }
 
-    /// A device is closed: if for another attempt, and it was not pulled meanwhile, its port gets it.
-    pub(super) fn retry_closed(&mut self, device: DeviceId, now: Instant) {
+    /// A device that was given up is closed, unless it was pulled meanwhile.
+    pub(super) fn given_up_closed(&mut self, device: DeviceId, now: Instant) {
         let Some(entry) = self.device(device) else {
             return;
         };
-        let (attempt, retry) = (entry.attempt, entry.retry);
+        let (attempt, given_up) = (entry.attempt, entry.given_up);
         let on_it = |entry: &PortEntry| entry.state == PortState::Occupied(device);
         let port = self.ports.iter().position(on_it);
-        if let (Some(error), Some(port)) = (retry, port) {
+        if let (Some(error), Some(port)) = (given_up, port) {
             self.attempt_failed(port, attempt, error, now);
         }
     }

@@ -12,6 +12,10 @@ mod lane;
 mod operate;
 mod ports;
 mod start;
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
 mod token;
 
 use super::descriptor::EndpointAddress;
@@ -31,6 +35,10 @@ pub use configure::FunctionConfig;
 use lane::Lane;
 pub use start::ControllerState;
 use token::Kind;
+
+/// How many things in a row one controller may report before the others have a turn.
+/// Policy: more than a burst of completions, less than what a user would notice.
+const SHARE: u8 = 64;
 
 /// A controller with all five parts.
 pub trait Driver: HostController + Devices + Endpoints + Hubs + RootPorts {}
@@ -54,6 +62,14 @@ impl<C> ControllerSlot<C> {
         lane: None,
         restarts: 0,
     };
+
+    /// When the controller is due to start again.
+    fn restart(&self) -> Instant {
+        match self.state {
+            ControllerState::Restarting => Instant::from_micros(0),
+            _ => Instant::NEVER,
+        }
+    }
 }
 
 /// What a driver above the bus must know.
@@ -78,11 +94,20 @@ pub enum BusEvent {
     },
     /// A device has gone or was given up. Its transfers may still be in flight.
     Gone(DeviceId),
-    /// The controller has let go of a device that has gone: none of its memory is reached now.
-    Closed(DeviceId),
+    /// The controller has let go of a device: none of its memory is reached now.
+    Closed(DeviceId, Fate),
     /// A controller has died and could not be stopped: it may reach memory of its devices for ever,
     /// unless the platform can cut its DMA. They are reported as closed after that.
     Runaway(ControllerId, ControllerFault),
+}
+
+/// What becomes of a device that was closed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// It has gone, or was given up.
+    Gone,
+    /// Its port or its controller is reset: if it is not pulled meanwhile, it is described again.
+    Returning,
 }
 
 /// An open endpoint of a device, as its driver holds it.
@@ -118,6 +143,8 @@ pub struct Bus<'s, C> {
     pool: Pool<'s>,
     /// Which controller is asked next.
     cursor: usize,
+    /// How many things it has reported in a row.
+    taken: u8,
     /// When the ports, lanes and operations must be looked at.
     next_timer: Instant,
     /// The asked controllers' own deadlines, the earliest.
@@ -138,13 +165,14 @@ impl<'s, C: Driver> Bus<'s, C> {
             devices,
             pool,
             cursor: 0,
+            taken: 0,
             next_timer: Instant::from_micros(0),
             next_deadline: Instant::NEVER,
         }
     }
 
-    /// Takes the next thing that a driver must know. `None`: nothing more now; every controller was
-    /// told how far its events were taken.
+    /// Takes the next thing that a driver must know. `None`: every controller had its turn and was
+    /// told how far its events were taken; [`Bus::next_wake`] says whether there is more at once.
     pub fn poll(&mut self, now: Instant) -> Option<BusEvent> {
         if now >= self.next_timer
             && let Some(event) = self.run_timers(now)
@@ -156,8 +184,15 @@ impl<'s, C: Driver> Bus<'s, C> {
                 self.cursor += 1;
                 continue;
             };
-            match driver.poll(&mut self.pool, now) {
+            let event = if self.taken < SHARE {
+                driver.poll(&mut self.pool, now)
+            } else {
+                self.next_deadline = now;
+                None
+            };
+            match event {
                 Some(event) => {
+                    self.taken += 1;
                     let controller = ControllerId(self.cursor as u8);
                     if let Some(event) = self.handle(controller, event, now) {
                         return Some(event);
@@ -168,6 +203,7 @@ impl<'s, C: Driver> Bus<'s, C> {
                     let deadline = driver.next_deadline();
                     self.next_deadline = self.next_deadline.min(deadline);
                     self.cursor += 1;
+                    self.taken = 0;
                 }
             }
         }
@@ -250,17 +286,31 @@ impl<'s, C: Driver> Bus<'s, C> {
             .ports
             .iter()
             .filter(|port| port.in_use)
-            .map(PortEntry::deadline);
+            .map(|port| self.port_deadline(port));
         let lanes = self
             .controllers
             .iter()
             .filter_map(|slot| slot.lane.as_ref());
-        let operations = self.devices.iter().filter(|device| device.in_use);
+        let restarts = self.controllers.iter().map(ControllerSlot::restart);
+        let devices = self.devices.iter().filter(|device| device.in_use);
         ports
             .chain(lanes.map(Lane::deadline))
-            .chain(operations.map(|device| device.deadline))
+            .chain(restarts)
+            .chain(devices.map(DeviceEntry::deadline))
             .min()
             .unwrap_or(Instant::NEVER)
+    }
+
+    /// A waiting port has no time of its own while another one is at its turn: the end of that wakes.
+    fn port_deadline(&self, port: &PortEntry) -> Instant {
+        let slot = self.controllers.get(usize::from(port.controller.0));
+        match slot {
+            Some(slot) if slot.state != ControllerState::Running => Instant::NEVER,
+            Some(slot) if slot.lane.is_some() && !port.changed && port.is_waiting() => {
+                Instant::NEVER
+            }
+            _ => port.deadline(),
+        }
     }
 
     fn wake_at(&mut self, time: Instant) {

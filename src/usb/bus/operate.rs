@@ -1,7 +1,7 @@
 //! Operations on devices: carries out what [`Running`] answers, and closes devices.
 
 use super::lane::data_offset;
-use super::{Bus, BusEvent, ControllerState, Driver, token};
+use super::{Bus, BusEvent, ControllerState, Driver, Fate, token};
 use crate::dma::Segment;
 use crate::host::{DeviceHandle, EndpointHandle, HostError, Outcome, Report, Sequence, Transfer};
 use crate::platform::ControllerId;
@@ -242,6 +242,16 @@ impl<C: Driver> Bus<'_, C> {
         self.close(id, now);
     }
 
+    /// Whether a device has gone or is being closed: [`BusEvent::Closed`] follows, or has come.
+    #[must_use]
+    pub fn is_leaving(&self, id: DeviceId) -> bool {
+        let state = self.device(id).map(|entry| entry.state);
+        matches!(
+            state,
+            None | Some(DeviceState::Closing | DeviceState::Orphaned)
+        )
+    }
+
     /// Begins to close a device; [`BusEvent::Closed`] follows for one that was described.
     pub(super) fn close(&mut self, id: DeviceId, now: Instant) {
         let Some(entry) = self.device_mut(id) else {
@@ -257,10 +267,9 @@ impl<C: Driver> Bus<'_, C> {
         let begun = self
             .driver(controller)
             .map(|driver| driver.close_device(handle, now));
-        let is_running = self.controller_state(controller) == Some(ControllerState::Running);
         // A running controller that knows no such device has let go of it. One that does not run
         // may know nothing and still reach memory: its devices are closed when it has stopped.
-        if is_running && begun == Some(Err(HostError::Stale)) {
+        if self.runs(controller) && begun == Some(Err(HostError::Stale)) {
             if let Some(entry) = self.device_mut(id) {
                 entry.state = DeviceState::Orphaned;
             }
@@ -271,13 +280,19 @@ impl<C: Driver> Bus<'_, C> {
     pub(super) fn closed(&mut self, id: DeviceId, now: Instant) -> Option<BusEvent> {
         let controller = self.device(id)?.controller;
         let on_lane = self.is_on_lane(id);
-        self.retry_closed(id, now);
+        self.given_up_closed(id, now);
         self.release(id);
+        let is_restarting = self.controller_state(controller) == Some(ControllerState::Restarting);
+        let fate = if self.port_left(id, now) || is_restarting {
+            Fate::Returning
+        } else {
+            Fate::Gone
+        };
         if on_lane {
             self.lane_closed(controller, now);
             return None;
         }
-        Some(BusEvent::Closed(id))
+        Some(BusEvent::Closed(id, fate))
     }
 
     /// Frees a device's place in the table.

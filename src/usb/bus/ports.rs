@@ -1,10 +1,11 @@
 //! Root ports: what changed, what has become stable, what has gone.
 
-use super::{Bus, BusEvent, Driver};
-use crate::host::{PortProtocol, RootPort};
+use super::{Bus, BusEvent, ControllerState, Driver};
+use crate::host::{PortProtocol, PortStatus, RootPort};
 use crate::platform::ControllerId;
 use crate::time::Instant;
-use crate::usb::port::{DEBOUNCE, PortState};
+use crate::usb::device::DeviceId;
+use crate::usb::port::{DEBOUNCE, POWER_OFF, POWER_ON, PortEntry, PortState};
 
 impl<C: Driver> Bus<'_, C> {
     /// A controller reports that something about a port has changed.
@@ -21,37 +22,151 @@ impl<C: Driver> Bus<'_, C> {
     /// Looks at every port that changed or whose time has come.
     pub(super) fn run_ports(&mut self, now: Instant) -> Option<BusEvent> {
         for index in 0..self.ports.len() {
+            let Some(entry) = self.ports.get(index) else {
+                break;
+            };
+            if !entry.in_use || !self.runs(entry.controller) {
+                continue;
+            }
             let Some(entry) = self.ports.get_mut(index) else {
                 break;
             };
-            if !entry.in_use {
-                continue;
-            }
             if entry.changed {
                 entry.changed = false;
                 if let Some(event) = self.look_at(index, now) {
                     return Some(event);
                 }
-            } else if matches!(entry.state, PortState::Debouncing(until) if now >= until) {
-                entry.state = PortState::Waiting(now, 0);
+            } else if now >= entry.deadline() {
+                self.port_time(index, now);
             }
         }
         None
     }
 
-    /// Reads a port and acts on what it shows.
-    fn look_at(&mut self, index: usize, now: Instant) -> Option<BusEvent> {
-        let entry = *self.ports.get(index)?;
+    /// The time that a port waited for has come.
+    fn port_time(&mut self, index: usize, now: Instant) {
+        let Some(&entry) = self.ports.get(index) else {
+            return;
+        };
+        let next = match entry.state {
+            PortState::Debouncing(_) => PortState::Waiting(now, 0),
+            PortState::Unpowered(_) => {
+                if let Some(driver) = self.driver(entry.controller) {
+                    driver.power_port(entry.port, true);
+                }
+                PortState::PoweringOn(now + POWER_ON)
+            }
+            PortState::PoweringOn(_) => match self.take_port_status(&entry) {
+                Some(status) if status.connected => PortState::Waiting(now, 0),
+                _ => PortState::Empty,
+            },
+            // A waiting port is taken by the lane.
+            _ => return,
+        };
+        if let Some(entry) = self.ports.get_mut(index) {
+            entry.state = next;
+        }
+    }
+
+    fn take_port_status(&mut self, entry: &PortEntry) -> Option<PortStatus> {
         let driver = self.driver(entry.controller)?;
         let status = driver.read_port(entry.port);
         driver.acknowledge(entry.port, &status);
-        let protocol = driver.port_protocol(entry.port);
-        // A port that is being reset may show a changed connection that is none.
-        let resetting = self.is_resetting(entry.controller, index);
-        let replaced = !status.connected || (status.connect_changed && !resetting);
+        Some(status)
+    }
+
+    /// Resets the port of a device, so that it is enumerated again: [`BusEvent::Gone`] is not
+    /// reported, [`BusEvent::Closed`] is, and [`BusEvent::Described`] names what is on the port
+    /// then. [`Bus::is_kept`] tells whether it was pulled meanwhile.
+    pub fn reset_device(&mut self, device: DeviceId, now: Instant) {
+        self.leave_port(device, PortState::Resetting(device));
+        self.close(device, now);
+    }
+
+    /// The same, with the port's power off for a while. Where the platform switches the power, it
+    /// does so when the device is reported as closed.
+    pub fn cycle_power(&mut self, device: DeviceId, now: Instant) {
+        self.leave_port(device, PortState::PoweringOff(device));
+        self.close(device, now);
+    }
+
+    fn leave_port(&mut self, device: DeviceId, state: PortState) {
+        let occupied = PortState::Occupied(device);
+        if let Some(port) = self.ports.iter_mut().find(|port| port.state == occupied) {
+            port.state = state;
+            port.kept = true;
+        }
+    }
+
+    /// The controller has let go of a device: its port goes on, if it is to be reset. Returns
+    /// whether it is.
+    pub(super) fn port_left(&mut self, device: DeviceId, now: Instant) -> bool {
+        let leaving = [PortState::Resetting(device), PortState::PoweringOff(device)];
+        let is_it = |port: &&mut PortEntry| leaving.contains(&port.state);
+        let Some(entry) = self.ports.iter_mut().find(is_it) else {
+            return false;
+        };
+        let (controller, port) = (entry.controller, entry.port);
+        let cycle = entry.state == PortState::PoweringOff(device);
+        entry.state = if cycle {
+            PortState::Unpowered(now + POWER_OFF)
+        } else {
+            PortState::Waiting(now, 0)
+        };
+        if cycle && let Some(driver) = self.driver(controller) {
+            driver.power_port(port, false);
+        }
+        self.wake_at(now);
+        true
+    }
+
+    /// The same for a port whose device did not come back from its reset.
+    pub fn cycle_port(&mut self, controller: ControllerId, port: RootPort, now: Instant) {
+        let is_it = |entry: &&mut PortEntry| {
+            entry.in_use && entry.controller == controller && entry.port == port
+        };
+        let Some(entry) = self.ports.iter_mut().find(is_it) else {
+            return;
+        };
+        if matches!(entry.state, PortState::Enumerating | PortState::Occupied(_)) {
+            return;
+        }
+        entry.kept = true;
+        entry.state = PortState::Unpowered(now + POWER_OFF);
+        if let Some(driver) = self.driver(controller) {
+            driver.power_port(port, false);
+        }
+        self.wake_at(now);
+    }
+
+    /// Whether a device is the one that was on its port before [`Bus::reset_device`] or
+    /// [`Bus::cycle_power`], as far as the port can tell: nothing was pulled.
+    #[must_use]
+    pub fn is_kept(&self, device: DeviceId) -> bool {
+        let occupied = PortState::Occupied(device);
+        self.ports
+            .iter()
+            .any(|port| port.state == occupied && port.kept)
+    }
+
+    /// Reads a port and acts on what it shows.
+    fn look_at(&mut self, index: usize, now: Instant) -> Option<BusEvent> {
+        let entry = *self.ports.get(index)?;
+        let status = self.take_port_status(&entry)?;
+        let protocol = self.port_protocol(&entry)?;
+        // A port that is being reset may show a changed connection that is none. A SuperSpeed link
+        // shows none at all until it is trained again (xHCI 1.2 §4.19.1.2).
+        let replaced = match (self.is_resetting(entry.controller, index), protocol) {
+            (true, PortProtocol::Usb3) => false,
+            (true, PortProtocol::Usb2) => !status.connected,
+            (false, _) => !status.connected || status.connect_changed,
+        };
         match entry.state {
             PortState::Empty if status.connected => self.arrive(index, protocol, now),
-            PortState::Debouncing(_) | PortState::Waiting(..) | PortState::Failed(_)
+            PortState::Debouncing(_)
+            | PortState::Waiting(..)
+            | PortState::Failed(_)
+            | PortState::Resetting(_)
                 if replaced =>
             {
                 self.settle(index, status.connected, protocol, now);
@@ -70,11 +185,18 @@ impl<C: Driver> Bus<'_, C> {
         None
     }
 
+    /// Whether a controller runs: its ports and registers mean nothing before and after.
+    pub(super) fn runs(&self, controller: ControllerId) -> bool {
+        self.controller_state(controller) == Some(ControllerState::Running)
+    }
+
     fn settle(&mut self, index: usize, connected: bool, protocol: PortProtocol, now: Instant) {
+        if let Some(entry) = self.ports.get_mut(index) {
+            entry.state = PortState::Empty;
+            entry.kept = false;
+        }
         if connected {
             self.arrive(index, protocol, now);
-        } else if let Some(entry) = self.ports.get_mut(index) {
-            entry.state = PortState::Empty;
         }
     }
 

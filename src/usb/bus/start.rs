@@ -158,7 +158,12 @@ impl<C: Driver> Bus<'_, C> {
     ) -> Option<BusEvent> {
         let slot = self.controllers.get_mut(usize::from(controller.0))?;
         slot.lane = None;
-        slot.state = ControllerState::Recovering(fault);
+        slot.state = match slot.state {
+            // On its way down for good, or down: it is not started again.
+            ControllerState::Stopping => ControllerState::Stopping,
+            ControllerState::Stopped | ControllerState::Failed(_) => return None,
+            _ => ControllerState::Recovering(fault),
+        };
         slot.driver.as_mut()?.stop(now);
         self.wake_at(now);
         None
@@ -196,6 +201,7 @@ impl<C: Driver> Bus<'_, C> {
     /// The devices of a controller that reaches no memory are gone; each is released and reported
     /// by [`Bus::release_dead_devices`], after which the controller may start again.
     fn orphan(&mut self, controller: ControllerId, now: Instant) {
+        let is_restarting = self.controller_state(controller) == Some(ControllerState::Restarting);
         for port in self
             .ports
             .iter_mut()
@@ -203,6 +209,7 @@ impl<C: Driver> Bus<'_, C> {
         {
             port.state = PortState::Empty;
             port.changed = false;
+            port.kept = is_restarting;
         }
         for entry in self
             .devices

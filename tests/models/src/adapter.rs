@@ -1,16 +1,45 @@
 //! The only place that knows the driver library: a [`Machine`] as its [`Platform`], [`Dma`] and
 //! [`Bus`].
 //!
+//! A test of the whole stack in twenty lines:
+//!
 //! ```
-//! use rootport::Platform;
+//! use rootport::Host;
+//! use rootport::block::{BlockDevice, Lba};
+//! use rootport::host::Controller;
+//! use rootport::host::xhci::{Options, Xhci, XhciMemory};
+//! use rootport::stack::Tables;
+//! use rootport::time::Duration;
 //! use rootport_models::adapter::ModelPlatform;
+//! use rootport_models::controller::xhci::Traits;
+//! use rootport_models::device::{Link, Script, scsi::LogicalUnit};
 //! use rootport_models::machine::Machine;
 //!
+//! // A board with an RK3328's controller, and a SuperSpeed disk in its second port.
 //! let machine = Machine::default();
+//! let controller = machine.add_xhci(Traits::rk3328());
+//! let unit = LogicalUnit::disk(65536, 512).content(b"hello");
+//! let disk = Script::new().speed(Link::Super).unit(unit).build();
+//! machine.plug(controller, 1, disk.clone());
+//!
+//! // The library on it.
 //! let platform = ModelPlatform::new(&machine);
-//! let before = platform.now();
-//! machine.advance(3_000_000);
-//! assert_eq!((platform.now() - before).as_millis(), 3);
+//! let bus = platform.bus(controller);
+//! let region = platform.coherent_region(1 << 20);
+//! let mut tables = Tables::<_, 1, 8, 8, 8>::new();
+//! let mut memory = XhciMemory::<8, 32, 64>::new();
+//! let mut host = Host::new(platform, region, tables.storage());
+//! let xhci = Xhci::new(bus, 0, memory.slices(), Options::default()).unwrap();
+//! host.add_controller(Controller::Xhci(xhci)).unwrap();
+//! host.start();
+//!
+//! // Ten seconds of waiting take no time here.
+//! assert!(host.poll_until(Duration::from_secs(10), |host| host.first_disk().is_ok()));
+//! let id = host.first_disk().unwrap();
+//! let mut block = machine.buffer(512, 0);
+//! host.disk(id).read(Lba(0), &mut block).unwrap();
+//! assert_eq!(&block[..5], b"hello");
+//! assert_eq!(disk.opcodes().last(), Some(&0x28), "it came by READ(10)");
 //! ```
 
 use std::fmt;
@@ -157,7 +186,17 @@ impl Bus for ModelBus {
 
 #[cfg(test)]
 mod tests {
+    use rootport::Host;
+    use rootport::block::{BlockDevice, Lba};
+    use rootport::host::Controller;
+    use rootport::host::xhci::{Interrupts, Options, Xhci, XhciMemory};
+    use rootport::stack::Tables;
+    use rootport::time::Duration;
+
     use super::*;
+    use crate::controller::xhci::{Signal, Traits};
+    use crate::device::Script;
+    use crate::machine::{Options as MachineOptions, Sleep};
     use rootport::dma::{Class, Owner, Pool, PoolRecord, Rules, release};
 
     #[test]
@@ -193,17 +232,60 @@ mod tests {
     #[test]
     fn the_bus_counts_its_accesses() {
         let machine = Machine::default();
-        let controller = machine.add_xhci(crate::controller::xhci::Traits::default());
+        let controller = machine.add_xhci(Traits::default());
         let bus = ModelPlatform::new(&machine).bus(controller);
         assert_eq!((bus.read8(0), bus.read16(2)), (0x40, 0x0110));
         assert_eq!(bus.read32(0), 0x0110_0040);
         assert_eq!(machine.statistics(controller).reads, 3);
     }
 
+    /// Reads a block by a host that sleeps for interrupts: how many the handler took.
+    fn reads_by_interrupts(interrupts: Interrupts, signal: Signal) -> u64 {
+        let machine = Machine::new(MachineOptions {
+            sleep: Sleep::UntilInterrupt,
+            ..MachineOptions::default()
+        });
+        let controller = machine.add_xhci(Traits {
+            signal,
+            ..Traits::default()
+        });
+        machine.plug(controller, 0, Script::new().build());
+        let platform = ModelPlatform::new(&machine);
+        let bus = platform.bus(controller);
+        let mut tables = Tables::<_, 1, 8, 8, 8>::new();
+        let mut memory = XhciMemory::<8, 32, 64>::new();
+        let region = platform.coherent_region(1 << 20);
+        let mut host = Host::new(platform, region, tables.storage());
+        let options = Options {
+            interrupts,
+            ..Options::default()
+        };
+        let xhci = Xhci::new(bus, 0, memory.slices(), options).expect("a plausible controller");
+        let half = xhci.interrupt_half();
+        machine.on_interrupt(controller, move || assert!(half.acknowledge()));
+        host.add_controller(Controller::Xhci(xhci))
+            .expect("room for a controller");
+        host.start();
+        assert!(host.poll_until(Duration::from_secs(10), |host| host.first_disk().is_ok()));
+        let disk = host.first_disk().expect("it was there a moment ago");
+        let mut block = machine.buffer(512, 0);
+        let begin = machine.now();
+        let read = host.disk(disk).read(Lba(3), &mut block);
+        read.expect("a good disk");
+        assert!(machine.now() - begin < 50_000_000, "no wait ran to its end");
+        machine.statistics(controller).interrupts
+    }
+
+    #[test]
+    fn a_host_that_sleeps_for_interrupts_reads_a_block() {
+        assert!(reads_by_interrupts(Interrupts::Wired, Signal::Wired) > 10);
+        assert!(reads_by_interrupts(Interrupts::Message, Signal::Message) > 10);
+    }
+
     #[test]
     fn cut_dma_works_where_the_platform_can() {
         let machine = Machine::default();
-        machine.add_xhci(crate::controller::xhci::Traits::default());
+        machine.add_xhci(Traits::default());
         let platform = ModelPlatform::new(&machine);
         assert!(platform.can_cut_dma(ControllerId(0)) && platform.cut_dma(ControllerId(0)));
     }

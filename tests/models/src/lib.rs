@@ -1,5 +1,5 @@
-//! Models of USB hardware, for tests on a PC: memory that is not what it seems, a strict xHCI
-//! controller, and devices from the well-behaved to the odd.
+//! Models of USB hardware, for tests on a PC: memory that is not what it seems, strict
+//! xHCI and EHCI controllers, and devices from the well-behaved to the odd.
 //!
 //! The models are an independent reading of the specifications. They use no type and no constant of
 //! the driver library, except in [`adapter`], which dresses a [`machine::Machine`] up as the

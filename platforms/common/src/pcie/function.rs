@@ -5,6 +5,7 @@ use tock_registers::{LocalRegisterCopy, register_bitfields};
 use super::config::{Address, ConfigSpace};
 
 register_bitfields! {u32,
+    /// Of the function, and of its subsystem.
     Identity [
         VENDOR OFFSET(0) NUMBITS(16) [],
         DEVICE OFFSET(16) NUMBITS(16) [],
@@ -33,6 +34,7 @@ const IDENTITY: u16 = 0x00;
 const COMMAND_STATUS: u16 = 0x04;
 const CLASS_REVISION: u16 = 0x08;
 const HEADER_TYPE: u16 = 0x0c;
+const SUBSYSTEM: u16 = 0x2c;
 const INTERRUPT: u16 = 0x3c;
 
 /// What a vendor id reads as where nobody answers (PCI 3.0 §6.1).
@@ -80,6 +82,15 @@ impl<C: ConfigSpace> Function<C> {
         (
             identity.read(Identity::VENDOR) as u16,
             identity.read(Identity::DEVICE) as u16,
+        )
+    }
+
+    /// Subsystem vendor and subsystem id: who put the chip to use.
+    pub fn subsystem(&self) -> (u16, u16) {
+        let words = LocalRegisterCopy::<u32, Identity::Register>::new(self.read(SUBSYSTEM));
+        (
+            words.read(Identity::VENDOR) as u16,
+            words.read(Identity::DEVICE) as u16,
         )
     }
 

@@ -11,6 +11,7 @@
 pub mod bar;
 pub mod config;
 pub mod function;
+pub mod handoff;
 pub mod usb;
 pub mod window;
 

@@ -3,6 +3,7 @@
 //! A model sees every register access with its width and its moment, does its DMA through the
 //! machine's [`Memory`], and talks to devices packet by packet. It shares nothing with the drivers.
 
+pub mod ehci;
 pub mod xhci;
 
 use crate::device::{Nanoseconds, UsbDevice};

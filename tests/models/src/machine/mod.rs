@@ -15,20 +15,26 @@
 //! ```
 
 mod buffer;
+mod handmade;
+mod interrupts;
 mod observer;
 #[cfg(test)]
 mod tests;
+mod world;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 pub use buffer::Buffer;
 
+use crate::controller::Controller;
+use crate::controller::ehci::{self, Ehci};
 use crate::controller::xhci::{Faults, Traits, Xhci};
-use crate::controller::{Controller, Surroundings, Width};
-use crate::device::{MICROSECOND, Nanoseconds, UsbDevice};
-use crate::memory::{Layout, Memory, Moved};
-use crate::random::Random;
+use crate::device::{Nanoseconds, UsbDevice};
+use crate::memory::Moved;
+
+use interrupts::Interrupts;
+use world::{Seat, World, WorldGuard};
 
 /// What ends a wait of the driver before its time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -97,28 +103,11 @@ pub struct Statistics {
     pub moved: Moved,
 }
 
-struct Seat {
-    controller: Box<dyn Controller>,
-    statistics: Statistics,
-}
-
-pub(crate) struct World {
-    options: Options,
-    now: Nanoseconds,
-    pub(crate) memory: Memory,
-    random: Random,
-    seats: Vec<Seat>,
-    noticed: bool,
-    interrupts_seen: u64,
-    /// A rule was broken: the run has failed, and whoever unwinds meets silence.
-    broken: bool,
-    log: Vec<String>,
-}
-
 /// A modelled machine. Clones are the same machine.
 #[derive(Clone)]
 pub struct Machine {
     world: Arc<Mutex<World>>,
+    interrupts: Arc<Interrupts>,
 }
 
 impl fmt::Debug for Machine {
@@ -142,26 +131,12 @@ impl Machine {
     /// A machine without controllers.
     #[must_use]
     pub fn new(options: Options) -> Self {
-        let mut random = Random::new(options.seed);
-        let layout = Layout {
-            line: options.cache_line,
-            coherent: options.coherent,
-            base: options.bus_base,
-        };
-        let memory = Memory::new(layout, Random::new(random.bits()));
-        let world = Arc::new(Mutex::new(World {
-            options,
-            now: 0,
-            memory,
-            random,
-            seats: Vec::new(),
-            noticed: false,
-            interrupts_seen: 0,
-            broken: false,
-            log: Vec::new(),
-        }));
+        let world = Arc::new(Mutex::new(World::new(options)));
         observer::watch(&world);
-        Self { world }
+        Self {
+            world,
+            interrupts: Arc::default(),
+        }
     }
 
     /// What it was made with.
@@ -178,6 +153,28 @@ impl Machine {
     /// Adds a controller with a plan of what goes wrong: its index.
     pub fn add_faulty_xhci(&self, traits: Traits, faults: Faults) -> usize {
         self.add(Box::new(Xhci::new(traits, faults)))
+    }
+
+    /// Adds an EHCI controller without faults: its index.
+    pub fn add_ehci(&self, traits: ehci::Traits) -> usize {
+        self.add_faulty_ehci(traits, ehci::Faults::none())
+    }
+
+    /// Adds an EHCI controller with a plan of what goes wrong: its index.
+    pub fn add_faulty_ehci(&self, traits: ehci::Traits, faults: ehci::Faults) -> usize {
+        self.add(Box::new(Ehci::new(traits, faults)))
+    }
+
+    /// Adds an EHCI controller that a boot loader has left running: its index, and the bus address
+    /// of the [`ehci::FOREIGN_BYTES`] in which its schedules lie.
+    pub fn add_ehci_left_running(
+        &self,
+        traits: ehci::Traits,
+        faults: ehci::Faults,
+    ) -> (usize, u64) {
+        let bus = self.coherent(ehci::FOREIGN_BYTES);
+        let controller = Ehci::left_running(traits, faults, &mut self.world().memory, bus);
+        (self.add(Box::new(controller)), bus)
     }
 
     /// Adds any controller: its index.
@@ -215,6 +212,8 @@ impl Machine {
         let mut world = self.world();
         let until = world.now + span;
         world.advance(until);
+        drop(world);
+        self.take_interrupts();
     }
 
     /// Lets time pass until something happens that the driver may see, at the latest until `until`.
@@ -223,6 +222,7 @@ impl Machine {
     /// If `until` is the end of time, and nothing will ever happen.
     pub fn wait(&self, until: Nanoseconds) {
         self.world().wait(until);
+        self.take_interrupts();
     }
 
     /// Whether a controller's wired interrupt is asserted.
@@ -253,7 +253,10 @@ impl Machine {
     pub fn read(&self, controller: usize, offset: usize, bytes: usize) -> u32 {
         let mut world = self.world();
         world.seats[controller].statistics.reads += 1;
-        world.access(controller, offset, bytes, None)
+        let value = world.access(controller, offset, bytes, None);
+        drop(world);
+        self.take_interrupts();
+        value
     }
 
     /// The driver writes a register of 1, 2 or 4 bytes.
@@ -261,6 +264,8 @@ impl Machine {
         let mut world = self.world();
         world.seats[controller].statistics.writes += 1;
         let _ = world.access(controller, offset, bytes, Some(value));
+        drop(world);
+        self.take_interrupts();
     }
 
     /// The driver looks at the clock, which takes a little of it.
@@ -269,7 +274,9 @@ impl Machine {
         let mut world = self.world();
         let until = world.now + 50;
         world.advance(until);
-        world.now
+        drop(world);
+        self.take_interrupts();
+        self.now()
     }
 
     /// Takes all DMA away from a controller: whether the platform can.
@@ -310,186 +317,5 @@ impl Machine {
     pub(crate) fn world(&self) -> WorldGuard<'_> {
         let guard = self.world.lock().unwrap_or_else(PoisonError::into_inner);
         WorldGuard { guard }
-    }
-}
-
-/// The locked world. If a rule is broken while it is held, the machine goes silent, so that
-/// whatever the driver does while it unwinds breaks nothing more.
-pub(crate) struct WorldGuard<'m> {
-    guard: MutexGuard<'m, World>,
-}
-
-impl std::ops::Deref for WorldGuard<'_> {
-    type Target = World;
-
-    fn deref(&self) -> &World {
-        &self.guard
-    }
-}
-
-impl std::ops::DerefMut for WorldGuard<'_> {
-    fn deref_mut(&mut self) -> &mut World {
-        &mut self.guard
-    }
-}
-
-impl Drop for WorldGuard<'_> {
-    fn drop(&mut self) {
-        self.guard.broken |= std::thread::panicking();
-    }
-}
-
-impl World {
-    fn with<T>(
-        &mut self,
-        controller: usize,
-        act: impl FnOnce(&mut Seat, &mut Surroundings<'_>) -> T,
-    ) -> T {
-        let mut around = Surroundings {
-            now: self.now,
-            memory: &mut self.memory,
-            random: &mut self.random,
-            noticed: &mut self.noticed,
-        };
-        act(&mut self.seats[controller], &mut around)
-    }
-
-    fn access(
-        &mut self,
-        controller: usize,
-        offset: usize,
-        bytes: usize,
-        value: Option<u32>,
-    ) -> u32 {
-        let width = match bytes {
-            1 => Width::Byte,
-            2 => Width::Half,
-            _ => Width::Word,
-        };
-        let ones = u32::MAX >> (32 - 8 * width.bytes());
-        let until = self.now + self.options.access_time;
-        self.advance(until);
-        let inside = offset + width.bytes() <= self.seats[controller].controller.length();
-        if self.broken || !inside {
-            return ones;
-        }
-        self.memory.disturb();
-        self.with(controller, |seat, around| match value {
-            Some(value) => {
-                seat.controller.write(around, offset, width, value);
-                0
-            }
-            None => seat.controller.read(around, offset, width),
-        })
-    }
-
-    fn next_event(&self) -> Option<(Nanoseconds, usize)> {
-        let due = |(index, seat): (usize, &Seat)| Some((seat.controller.next_event()?, index));
-        self.seats.iter().enumerate().filter_map(due).min()
-    }
-
-    /// Does the next thing that is due by `until`, if there is one.
-    fn step(&mut self, until: Nanoseconds) -> bool {
-        match self.next_event() {
-            Some((at, controller)) if at <= until && !self.broken => {
-                self.now = self.now.max(at);
-                self.with(controller, |seat, around| seat.controller.run(around));
-                true
-            }
-            _ => false,
-        }
-    }
-
-    fn advance(&mut self, until: Nanoseconds) {
-        while self.step(until) {}
-        self.now = self.now.max(until);
-    }
-
-    fn wait(&mut self, until: Nanoseconds) {
-        let until = until.max(self.now + MICROSECOND);
-        while !self.wakes() {
-            if !self.step(until) {
-                assert!(
-                    until != Nanoseconds::MAX || self.broken,
-                    "the driver waits for ever, and nothing will happen"
-                );
-                self.now = self.now.max(until);
-                return;
-            }
-        }
-        let soon = self.now + 100;
-        self.advance(soon);
-    }
-
-    /// Whether something happened since the last wait that ends this one.
-    fn wakes(&mut self) -> bool {
-        match self.options.sleep {
-            Sleep::UntilAnything => std::mem::take(&mut self.noticed) || self.broken,
-            Sleep::UntilInterrupt => {
-                let seats = &self.seats;
-                let total = seats.iter().map(|seat| seat.controller.interrupts()).sum();
-                let line = seats.iter().any(|seat| seat.controller.interrupt_line());
-                let new = std::mem::replace(&mut self.interrupts_seen, total) != total;
-                new || line || self.broken
-            }
-        }
-    }
-
-    fn stored(&mut self, cpu: usize, length: usize) {
-        if self.broken {
-            return;
-        }
-        if let Some(bus) = self.memory.stored(cpu, length) {
-            for index in 0..self.seats.len() {
-                self.with(index, |seat, around| {
-                    seat.controller.stored(around, bus, length as u64);
-                });
-            }
-        }
-    }
-}
-
-/// For drivers that are written by hand inside tests: coherent memory without the library.
-impl Machine {
-    /// Coherent memory of `length` bytes, zeroed: its bus address, a multiple of 4096.
-    #[must_use]
-    pub fn coherent(&self, length: usize) -> u64 {
-        self.world().memory.add_region(length).1
-    }
-
-    /// The CPU stores words at a bus address of coherent memory, one after the other.
-    pub fn store(&self, bus: u64, words: &[u32]) {
-        for (index, word) in words.iter().enumerate() {
-            let mut world = self.world();
-            let cpu = world.memory.store(bus + 4 * index as u64, *word);
-            world.stored(cpu, 4);
-        }
-    }
-
-    /// The CPU loads `N` words from a bus address of coherent memory.
-    #[must_use]
-    pub fn load<const N: usize>(&self, bus: u64) -> [u32; N] {
-        let bytes = self.load_bytes(bus, 4 * N);
-        let mut words = [0; N];
-        for (word, chunk) in words.iter_mut().zip(bytes.chunks_exact(4)) {
-            *word = u32::from_le_bytes([chunk[0], chunk[1], chunk[2], chunk[3]]);
-        }
-        words
-    }
-
-    /// The CPU loads `length` bytes from a bus address of coherent memory.
-    #[must_use]
-    pub fn load_bytes(&self, bus: u64, length: usize) -> Vec<u8> {
-        let mut bytes = vec![0; length];
-        assert!(
-            self.world().memory.peek(bus, &mut bytes),
-            "{bus:#x} is no coherent memory"
-        );
-        bytes
-    }
-
-    /// The CPU passes a release: what it stored becomes visible.
-    pub fn release(&self) {
-        self.world().memory.released();
     }
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use rootport::arch::observer::{Observation, install};
 
-use super::{World, WorldGuard};
+use super::world::{World, WorldGuard};
 
 thread_local! {
     static MACHINES: RefCell<Vec<Weak<Mutex<World>>>> = const { RefCell::new(Vec::new()) };

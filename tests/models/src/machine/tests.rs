@@ -1,3 +1,5 @@
+use std::sync::{Arc, Mutex};
+
 use super::*;
 use crate::controller::xhci::Traits;
 use crate::device::MILLISECOND;
@@ -102,4 +104,76 @@ fn a_buffer_is_ordinary_memory_for_the_cpu() {
     assert_eq!(buffer.as_ptr().addr() % 4096, 3);
     drop(machine);
     assert_eq!(buffer[99], 7, "it keeps the machine alive");
+}
+
+/// A machine with a controller that runs, whose events interrupt.
+fn interrupting(traits: Traits) -> (Machine, u64) {
+    let machine = Machine::default();
+    let controller = machine.add_xhci(traits);
+    assert_eq!(controller, 0);
+    let memory = machine.coherent(0x4000);
+    machine.store(memory + 0x1000, &[memory as u32 + 0x2000, 0, 64, 0]);
+    machine.release();
+    let write = |offset, value: u64| {
+        machine.write(0, offset, 4, value as u32);
+        machine.write(0, offset + 4, 4, (value >> 32) as u32);
+    };
+    machine.write(0, 0x78, 4, 1 << 16 | 8);
+    write(0x70, memory);
+    write(0x58, (memory + 0x3000) | 1);
+    machine.write(0, 0x1028, 4, 1);
+    write(0x1038, memory + 0x2000);
+    write(0x1030, memory + 0x1000);
+    machine.write(0, 0x1020, 4, 2);
+    machine.write(0, 0x40, 4, 1 << 12 | 0b101);
+    (machine, memory)
+}
+
+fn no_op(machine: &Machine, memory: u64) {
+    machine.store(memory + 0x300c, &[23 << 10 | 1]);
+    machine.release();
+    machine.write(0, 0x2000, 4, 0);
+}
+
+fn without_scratchpads() -> Traits {
+    Traits {
+        scratchpads: 0,
+        ..Traits::default()
+    }
+}
+
+#[test]
+fn a_handler_runs_on_top_of_whatever_the_driver_does() {
+    let (machine, memory) = interrupting(without_scratchpads());
+    let handler = machine.clone();
+    let calls = Arc::new(Mutex::new(0));
+    let counter = calls.clone();
+    machine.on_interrupt(0, move || {
+        *counter.lock().unwrap() += 1;
+        handler.write(0, 0x44, 4, 8);
+        handler.write(0, 0x1020, 4, 3);
+    });
+    no_op(&machine, memory);
+    assert_eq!(*calls.lock().unwrap(), 0);
+    while *calls.lock().unwrap() == 0 {
+        machine.read(0, 4, 4);
+    }
+    assert!(!machine.interrupt_line(0));
+}
+
+#[test]
+#[should_panic(expected = "interrupts for ever")]
+fn a_handler_that_does_not_quieten_its_line_is_a_storm() {
+    let (machine, memory) = interrupting(without_scratchpads());
+    machine.on_interrupt(0, || {});
+    no_op(&machine, memory);
+    machine.advance(MILLISECOND);
+}
+
+#[test]
+fn a_sleeper_wakes_by_its_interrupt() {
+    let (machine, memory) = interrupting(without_scratchpads());
+    no_op(&machine, memory);
+    machine.wait(MILLISECOND * 100);
+    assert!(machine.now() < MILLISECOND);
 }

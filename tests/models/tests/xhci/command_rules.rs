@@ -71,8 +71,11 @@ fn a_command_for_a_disabled_endpoint_is_a_mistake() {
 #[test]
 fn address_device_twice_is_a_context_state_error() {
     let (mut raw, slot) = configured(0);
+    let [low, high] = raw.machine.load(raw.contexts + 8 * u64::from(slot));
     raw.prepare_address(slot, 0, 3);
-    // The entry of the slot has changed, and is not looked at any more.
+    raw.machine
+        .store(raw.contexts + 8 * u64::from(slot), &[low, high]);
+    raw.machine.release();
     assert_eq!(raw.command_with_input(11, slot).code(), 19);
 }
 
@@ -300,6 +303,26 @@ fn an_aborted_command_ends_with_25_and_the_ring_with_24() {
 }
 
 #[test]
+fn an_abort_leaves_the_next_command_alone() {
+    let faults = Faults {
+        commands: [(0, CompletionFault::Never)].into(),
+        ..Faults::none()
+    };
+    let mut raw = with_disks(Traits::default(), faults);
+    raw.queue_command([0, 0, 0, 23 << 10]);
+    let next = raw.queue_command([0, 0, 0, 9 << 10]);
+    raw.write(raw.doorbells, 0);
+    raw.write(raw.operational + 0x18, 4);
+    assert_eq!(raw.event_of(33).code(), 25);
+    let stopped = raw.event_of(33);
+    assert_eq!((stopped.code(), stopped.pointer()), (24, next));
+    raw.machine.advance(MILLISECOND);
+    raw.write(raw.doorbells, 0);
+    let event = raw.event_of(33);
+    assert_eq!((event.code(), event.pointer(), event.slot()), (1, next, 1));
+}
+
+#[test]
 fn an_abort_may_hang() {
     let faults = Faults {
         commands: [(0, CompletionFault::Never)].into(),
@@ -357,4 +380,18 @@ fn a_halted_controller_has_no_doorbells() {
     raw.write(raw.operational, raw.read(raw.operational) & !1);
     raw.until(raw.operational + 4, |status| status & 1 != 0);
     breaks("xHCI 1.2 §4.7", || raw.write(raw.doorbells, 0));
+}
+
+#[test]
+fn an_input_context_is_not_changed_under_way() {
+    let mut raw = with_disks(Traits::default(), Faults::none());
+    let speed = raw.reset_port(0);
+    let slot = raw.enable_slot();
+    raw.prepare_address(slot, 0, speed);
+    let (low, high) = (raw.input as u32, (raw.input >> 32) as u32);
+    raw.queue_command([low, high, 0, slot << 24 | 11 << 10]);
+    raw.write(raw.doorbells, 0);
+    raw.clear_input();
+    raw.machine.release();
+    breaks("xHCI 1.2 §4.6", || raw.machine.advance(MILLISECOND));
 }

@@ -192,10 +192,14 @@ fn a_bulk_endpoint_has_the_packets_of_its_speed() {
 }
 
 #[test]
-fn an_interrupt_endpoint_has_interval_and_payload() {
+fn an_interrupt_endpoint_says_what_it_moves_in_an_interval() {
     let interrupt = 64 << 16 | 7 << 3 | 3 << 1;
     configure_breaks("xHCI 1.2 §6.2.3.8", 0, 4, 1, interrupt);
-    configure_breaks("xHCI 1.2 §6.2.3.6", 0, 4, 0, 16 << 16);
+}
+
+#[test]
+fn a_bulk_in_endpoint_has_no_interval() {
+    configure_breaks("xHCI 1.2 §6.2.3.6", 0, 4, 0, 3 << 16);
 }
 
 #[test]
@@ -232,4 +236,14 @@ fn an_input_context_is_somewhere() {
     let (mut raw, slot) = address_with(1, 2, 0);
     raw.input = 0;
     breaks("xHCI 1.2 §6.2.5", || raw.command_with_input(11, slot));
+}
+
+#[test]
+fn the_entry_of_an_enabled_slot_stays() {
+    let (mut raw, slot) = configured(0);
+    raw.machine.store(raw.contexts + 8 * u64::from(slot), &[0]);
+    raw.machine.release();
+    breaks("xHCI 1.2 §6.1", || {
+        raw.command([0, 0, 0, slot << 24 | 3 << 16 | 15 << 10])
+    });
 }

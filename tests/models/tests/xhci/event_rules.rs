@@ -310,3 +310,12 @@ fn several_segments_are_one_ring() {
         raw.write64(raw.interrupter(0x18), pointer | 8 | (next / 16));
     }
 }
+
+#[test]
+fn the_driver_does_not_write_to_the_event_ring() {
+    let mut raw = Raw::running(Traits::default());
+    raw.machine.store(raw.events + 16, &[1]);
+    raw.machine.release();
+    raw.command([0, 0, 0, 23 << 10]);
+    breaks("xHCI 1.2 §4.9.4", || raw.command([0, 0, 0, 23 << 10]));
+}

@@ -168,6 +168,20 @@ fn a_right_td_size_is_taken() {
 }
 
 #[test]
+fn before_version_1_td_size_counts_kib() {
+    let traits = Traits {
+        version: 0x0096,
+        ..Traits::default()
+    };
+    let mut raw = with_disks(traits, Faults::none());
+    let slot = raw.address(0);
+    raw.configure_bulk(slot, 0);
+    push_pair(&mut raw, slot, [1024 | 2 << 17, 0], [1024 | 1 << 17, 0]);
+    raw.kick(slot, 3);
+    raw.machine.advance(10 * MILLISECOND);
+}
+
+#[test]
 fn an_empty_trb_is_a_td_of_its_own() {
     bulk_breaks("Policy: empty packets alone", 3, |raw, slot| {
         push_pair(raw, slot, [512, 0], [0, 0]);

@@ -44,6 +44,8 @@ impl Answer {
 #[derive(Debug)]
 struct Current {
     trb: Trb,
+    /// The input context as it was when the command was taken.
+    input: Option<Vec<u8>>,
     life: u64,
     fault: Option<CompletionFault>,
     addressing: Option<Addressing>,
@@ -176,8 +178,10 @@ impl Xhci {
             let delay = MICROSECOND * (2 + around.random.below(20));
             self.agenda.add(around.now + delay, Due::Command(life));
         }
+        let input = self.copy_input(around, &trb);
         self.commands.current = Some(Current {
             trb,
+            input,
             life,
             fault,
             addressing: None,
@@ -195,12 +199,10 @@ impl Xhci {
             Some(CompletionFault::Code(code)) => Ok(Answer::of_slot(code, current.trb.slot())),
             _ => self.execute(around, &mut current),
         };
-        let again = outcome.err();
         self.commands.current = Some(current);
-        match (outcome, again) {
-            (Ok(answer), _) => self.complete_command(around, answer.code, answer.slot),
-            (Err(_), Some(at)) => self.agenda.add(at, Due::Command(life)),
-            (Err(_), None) => {}
+        match outcome {
+            Ok(answer) => self.complete_command(around, answer.code, answer.slot),
+            Err(at) => self.agenda.add(at, Due::Command(life)),
         }
     }
 
@@ -242,6 +244,7 @@ impl Xhci {
     ) -> Result<Answer, Nanoseconds> {
         let trb = current.trb;
         let slot = trb.slot();
+        self.check_input(around, current);
         if !matches!(trb.kind(), kind::ENABLE_SLOT | kind::NO_OP_COMMAND) {
             self.check_command_slot(around, &trb);
         }
@@ -258,6 +261,31 @@ impl Xhci {
             kind::RESET_DEVICE => self.reset_device(around, slot),
             other => broken!("model", "command {other} is not modelled"),
         })
+    }
+
+    /// All of the input context that a command points to.
+    fn copy_input(&self, around: &mut Surroundings<'_>, trb: &Trb) -> Option<Vec<u8>> {
+        let takes_input = matches!(
+            trb.kind(),
+            kind::ADDRESS_DEVICE | kind::CONFIGURE_ENDPOINT | kind::EVALUATE_CONTEXT
+        );
+        let length = 33 * self.traits.context_bytes() as usize;
+        if !takes_input || !around.memory.is_mapped(trb.pointer(), length) {
+            return None;
+        }
+        let mut copy = vec![0; length];
+        around.memory.read(trb.pointer(), &mut copy);
+        Some(copy)
+    }
+
+    /// §4.6: an input context is the controller's until its command has ended.
+    fn check_input(&self, around: &mut Surroundings<'_>, current: &Current) {
+        require!(
+            current.input == self.copy_input(around, &current.trb),
+            "xHCI 1.2 §4.6",
+            "the input context at {:#x} was changed while its command was under way",
+            current.trb.pointer()
+        );
     }
 
     /// The slot that a command names is one that the driver has enabled, and its output context is

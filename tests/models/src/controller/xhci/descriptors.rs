@@ -2,6 +2,7 @@
 //! §4.11).
 
 use super::Xhci;
+use super::checks::crosses;
 use super::endpoints::Endpoint;
 use super::trb::{Trb, kind};
 use crate::broken::{broken, require};
@@ -90,6 +91,7 @@ impl Xhci {
         slot: u8,
         index: u8,
     ) -> Option<Td> {
+        let counts_packets = self.traits.version >= 0x0100;
         let endpoint = self.endpoint(slot, index)?;
         let mut trbs = vec![endpoint.ring.front(around.memory)?];
         while trbs.last().is_some_and(Trb::is_chained) {
@@ -108,7 +110,8 @@ impl Xhci {
         td.done = std::mem::take(&mut endpoint.resumes_at).min(td.length);
         td.reported = td.place(td.done).0;
         if let Work::Data { .. } = td.work {
-            check_td(endpoint, &td);
+            check_fragments(endpoint, &td);
+            check_td_size(endpoint.max_packet() as u64, counts_packets, &td);
         }
         for trb in &td.trbs {
             self.check_data_trb(trb, &td);
@@ -149,7 +152,7 @@ impl Xhci {
             trb.address
         );
         require!(
-            !self.crosses(start, length, 0x1_0000),
+            !crosses(start, length, 0x1_0000),
             "xHCI 1.2 table 6-1",
             "the buffer {start:#x} of {length} bytes crosses a multiple of 64 KiB"
         );
@@ -267,11 +270,10 @@ fn read_status_stage(endpoint: &Endpoint, trb: &Trb) -> (Work, ControlStage) {
     (Work::Status { input }, ControlStage::Setup)
 }
 
-/// §4.11.2.4 (TD Size) and §4.11.7.1 (fragments).
-fn check_td(endpoint: &Endpoint, td: &Td) {
+/// §4.11.7.1: a link cuts a TD only where a burst ends.
+fn check_fragments(endpoint: &Endpoint, td: &Td) {
     let packet = endpoint.max_packet() as u64;
     let burst = packet * (u64::from(endpoint.context.max_burst()) + 1);
-    let packets = td.length.div_ceil(packet);
     let mut before = 0;
     for (index, trb) in td.trbs.iter().enumerate() {
         require!(
@@ -281,18 +283,29 @@ fn check_td(endpoint: &Endpoint, td: &Td) {
             td.trbs[0].address
         );
         before += u64::from(trb.length());
+    }
+}
+
+/// §4.11.2.4: TD Size counts the packets after its TRB, 0 in the last one; before version 1.0 it
+/// counted what was left with the TRB itself, in KiB.
+fn check_td_size(packet: u64, counts_packets: bool, td: &Td) {
+    let packets = td.length.div_ceil(packet);
+    let mut before = 0;
+    for (index, trb) in td.trbs.iter().enumerate() {
         let is_last = index + 1 == td.trbs.len();
-        let left = if is_last {
-            0
-        } else {
-            (packets - before / packet).min(31)
+        let behind = before + u64::from(trb.length());
+        let left = match (counts_packets, is_last) {
+            (false, _) => (td.length - before) / 1024,
+            (true, true) => 0,
+            (true, false) => packets - behind / packet,
         };
         require!(
-            u64::from(trb.td_size()) == left,
+            u64::from(trb.td_size()) == left.min(31),
             "xHCI 1.2 §4.11.2.4",
-            "TD Size is {} in the TRB at {:#x}, TRB {index} of its TD: {left} packets remain",
+            "TD Size is {} in the TRB at {:#x}, TRB {index} of its TD: {left} remain",
             trb.td_size(),
             trb.address
         );
+        before = behind;
     }
 }

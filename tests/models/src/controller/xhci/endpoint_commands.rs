@@ -3,7 +3,8 @@
 
 use super::Xhci;
 use super::commands::{Answer, code};
-use super::contexts::{EndpointContext, Input, SlotContext};
+use super::context_memory::Input;
+use super::contexts::{EndpointContext, SlotContext};
 use super::endpoints::{Endpoint, state};
 use super::slots::SlotState;
 use super::traits::IdleStop;

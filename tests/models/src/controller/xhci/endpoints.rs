@@ -1,5 +1,6 @@
 //! Endpoints: their state, doorbells, and how a TD's end is reported (xHCI 1.2 §4.7, §4.8, §4.10).
 
+use super::checks::check_memory_released;
 use super::contexts::{EndpointContext, endpoint_type};
 use super::descriptors::{ControlStage, Td};
 use super::rings::Ring;
@@ -146,7 +147,7 @@ impl Xhci {
             "xHCI 1.2 §4.7",
             "doorbell {slot} was rung while the controller is halted"
         );
-        self.check_memory_released(around, "a doorbell");
+        check_memory_released(around, "a doorbell");
         if slot == 0 {
             self.ring_command_doorbell(around, value);
             return;

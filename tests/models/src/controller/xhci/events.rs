@@ -1,29 +1,30 @@
-//! Interrupters and their event rings (xHCI 1.2 §4.9.4, §4.17, §5.5.2, §6.5).
+//! Interrupters: events written, interrupts raised (xHCI 1.2 §4.9.4, §4.17). Where the rings are and
+//! how the driver empties them is in [`event_tables`](super::event_tables).
 //!
 //! The controller produces: it writes an event TRB with its cycle bit, never more than the driver
 //! has left room for. With one place left it writes Event Ring Full and holds the rest back.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use super::operational::EVENT_INTERRUPT;
 use super::traits::Signal;
 use super::{Due, Xhci};
-use crate::broken::{broken, require};
+use crate::broken::require;
 use crate::controller::Surroundings;
 use crate::device::Nanoseconds;
 
 const PENDING: u32 = 1;
 const ENABLE: u32 = 1 << 1;
-const BUSY: u64 = 1 << 3;
-const TRB: u64 = 16;
+pub(super) const BUSY: u64 = 1 << 3;
+pub(super) const TRB: u64 = 16;
 
 const HOST_CONTROLLER_EVENT: u32 = 37;
 const EVENT_RING_FULL: u32 = 21;
 
 #[derive(Clone, Copy, Debug)]
-struct Segment {
-    base: u64,
-    trbs: u64,
+pub(super) struct Segment {
+    pub(super) base: u64,
+    pub(super) trbs: u64,
 }
 
 /// An event that waits for room.
@@ -38,17 +39,19 @@ struct Held {
 pub(super) struct Interrupter {
     management: u32,
     pub(super) moderation: u32,
-    table_size: u32,
-    table: u64,
-    dequeue: u64,
-    dequeue_written: bool,
-    busy: bool,
-    segments: Vec<Segment>,
+    pub(super) table_size: u32,
+    pub(super) table: u64,
+    pub(super) dequeue: u64,
+    pub(super) dequeue_written: bool,
+    pub(super) busy: bool,
+    pub(super) segments: Vec<Segment>,
+    /// What was written to each place.
+    written: BTreeMap<u64, [u32; 4]>,
     /// Where the next event goes: a place counted over all segments.
-    enqueue: u64,
-    cycle_is_zero: bool,
+    pub(super) enqueue: u64,
+    pub(super) cycle_is_zero: bool,
     held: VecDeque<Held>,
-    full: bool,
+    pub(super) full: bool,
     /// An event that may interrupt was written, and none has (IPE, §4.17.2).
     wants: bool,
     quiet_until: Nanoseconds,
@@ -69,7 +72,7 @@ impl Interrupter {
         }
     }
 
-    fn places(&self) -> u64 {
+    pub(super) fn places(&self) -> u64 {
         self.segments.iter().map(|segment| segment.trbs).sum()
     }
 
@@ -84,7 +87,7 @@ impl Interrupter {
     }
 
     /// The place of an address, and the segment that it is in.
-    fn place_of(&self, address: u64) -> Option<(u64, usize)> {
+    pub(super) fn place_of(&self, address: u64) -> Option<(u64, usize)> {
         let mut before = 0;
         for (index, segment) in self.segments.iter().enumerate() {
             let end = segment.base + TRB * segment.trbs;
@@ -96,7 +99,7 @@ impl Interrupter {
         None
     }
 
-    fn used(&self) -> u64 {
+    pub(super) fn used(&self) -> u64 {
         let (taken, _) = self.place_of(self.dequeue).unwrap_or((0, 0));
         (self.enqueue + self.places() - taken) % self.places()
     }
@@ -111,158 +114,6 @@ impl Interrupter {
 }
 
 impl Xhci {
-    /// §4.2: the primary interrupter's event ring is there before Run/Stop is set.
-    pub(super) fn check_primary_interrupter(&self) {
-        let primary = &self.interrupters[0];
-        require!(
-            !primary.segments.is_empty(),
-            "xHCI 1.2 §4.2",
-            "the event ring of interrupter 0 was not defined before Run/Stop was set"
-        );
-        require!(
-            primary.dequeue_written && primary.place_of(primary.dequeue).is_some(),
-            "xHCI 1.2 §4.2",
-            "ERDP of interrupter 0 was not programmed before Run/Stop was set"
-        );
-    }
-
-    pub(super) fn write_table_size(&mut self, index: usize, value: u32) {
-        self.check_table_may_change(index);
-        require!(
-            value >> 16 == 0,
-            "xHCI 1.2 §5.5.2.3.1",
-            "ERSTSZ = {value:#x}: bits 31:16 are reserved"
-        );
-        require!(
-            value <= 1 << self.traits.event_segments_log2 && (value != 0 || index != 0),
-            "xHCI 1.2 §5.5.2.3.1",
-            "ERSTSZ = {value} segments; ERST Max allows 1 to {}",
-            1 << self.traits.event_segments_log2
-        );
-        self.interrupters[index].table_size = value;
-    }
-
-    fn check_table_may_change(&self, index: usize) {
-        require!(
-            index != 0 || !self.operational.is_running(),
-            "xHCI 1.2 §5.5.2.3.2",
-            "the primary event ring was redefined while the controller runs"
-        );
-    }
-
-    pub(super) fn write_table(&mut self, around: &mut Surroundings<'_>, index: usize, value: u64) {
-        self.check_table_may_change(index);
-        self.check_memory_released(around, "ERSTBA");
-        require!(
-            value.is_multiple_of(64),
-            "xHCI 1.2 §5.5.2.3.2",
-            "ERSTBA = {value:#x} is not a multiple of 64"
-        );
-        let count = u64::from(self.interrupters[index].table_size);
-        require!(
-            count != 0,
-            "xHCI 1.2 §4.9.4",
-            "ERSTBA was written before ERSTSZ"
-        );
-        let segments = (0..count)
-            .map(|number| self.load_segment(around, value + 16 * number))
-            .collect();
-        let interrupter = &mut self.interrupters[index];
-        interrupter.table = value;
-        interrupter.segments = segments;
-        interrupter.enqueue = 0;
-        interrupter.cycle_is_zero = false;
-        interrupter.full = false;
-    }
-
-    /// §6.5: an entry of the segment table, and the segment that it describes.
-    fn load_segment(&self, around: &mut Surroundings<'_>, entry: u64) -> Segment {
-        let [low, high, size, reserved] = around.memory.read_words(entry);
-        let base = u64::from(high) << 32 | u64::from(low);
-        let trbs = u64::from(size);
-        require!(
-            reserved == 0 && size >> 16 == 0,
-            "xHCI 1.2 §6.5",
-            "reserved bits of the segment table entry at {entry:#x} are not zero"
-        );
-        require!(
-            base != 0 && base.is_multiple_of(64),
-            "xHCI 1.2 §6.5",
-            "an event ring segment at {base:#x} is not a multiple of 64"
-        );
-        require!(
-            (16..=4096).contains(&trbs),
-            "xHCI 1.2 §6.5",
-            "an event ring segment of {trbs} TRBs: 16 to 4096 are allowed"
-        );
-        self.check_reach(base, "an event ring segment");
-        require!(
-            !self.crosses(base, TRB * trbs, 0x1_0000),
-            "xHCI 1.2 table 6-1",
-            "the event ring segment at {base:#x} crosses a multiple of 64 KiB"
-        );
-        let mut content = vec![0; (TRB * trbs) as usize];
-        around.memory.read(base, &mut content);
-        require!(
-            content.iter().all(|&byte| byte == 0),
-            "xHCI 1.2 §4.9.4",
-            "the event ring segment at {base:#x} was not cleared"
-        );
-        Segment { base, trbs }
-    }
-
-    pub(super) fn write_dequeue(
-        &mut self,
-        around: &mut Surroundings<'_>,
-        index: usize,
-        value: u64,
-    ) {
-        let interrupter = &mut self.interrupters[index];
-        let pointer = value & !0xf;
-        let clears_busy = value & BUSY != 0;
-        interrupter.dequeue_written = true;
-        if interrupter.segments.is_empty() {
-            interrupter.dequeue = pointer;
-            return;
-        }
-        let Some((place, segment)) = interrupter.place_of(pointer) else {
-            broken!(
-                "xHCI 1.2 §5.5.2.3.3",
-                "ERDP = {pointer:#x} is in no segment of the event ring"
-            )
-        };
-        require!(
-            value & 7 == segment as u64 & 7,
-            "xHCI 1.2 §5.5.2.3.3",
-            "ERDP names segment {} but points into segment {segment}",
-            value & 7
-        );
-        if interrupter.place_of(interrupter.dequeue).is_some() {
-            let places = interrupter.places();
-            let (old, _) = interrupter
-                .place_of(interrupter.dequeue)
-                .unwrap_or_default();
-            let step = (place + places - old) % places;
-            require!(
-                step <= interrupter.used(),
-                "xHCI 1.2 §4.9.4",
-                "ERDP = {pointer:#x} goes back, or beyond the last event"
-            );
-        }
-        interrupter.dequeue = pointer;
-        require!(
-            clears_busy || !interrupter.busy || interrupter.used() != 0,
-            "xHCI 1.2 §4.17.2",
-            "the event ring was drained without clearing Event Handler Busy: no interrupt will \
-             ever come again"
-        );
-        if clears_busy {
-            interrupter.busy = false;
-        }
-        self.write_held(around, index);
-        self.try_interrupt(around, index);
-    }
-
     pub(super) fn write_management(
         &mut self,
         around: &mut Surroundings<'_>,
@@ -325,7 +176,7 @@ impl Xhci {
         self.scribble(around);
     }
 
-    fn write_held(&mut self, around: &mut Surroundings<'_>, index: usize) {
+    pub(super) fn write_held(&mut self, around: &mut Surroundings<'_>, index: usize) {
         if !self.operational.is_running() {
             return;
         }
@@ -360,9 +211,16 @@ impl Xhci {
 
     fn write_event(&mut self, around: &mut Surroundings<'_>, index: usize, event: Held) {
         let interrupter = &mut self.interrupters[index];
-        let address = interrupter.address_of(interrupter.enqueue);
+        let place = interrupter.enqueue;
+        let address = interrupter.address_of(place);
         let mut words = event.words;
         words[3] |= u32::from(!interrupter.cycle_is_zero);
+        let kept = interrupter.written.insert(place, words).unwrap_or_default();
+        require!(
+            around.memory.visible_words(address) == kept,
+            "xHCI 1.2 §4.9.4",
+            "the driver wrote to the event ring at {address:#x}, which is the controller's"
+        );
         interrupter.advance();
         interrupter.wants |= event.interrupts;
         around.memory.write_words(address, &words);
@@ -371,7 +229,7 @@ impl Xhci {
 
     /// §4.17.2: IP is set when an event wants it, the driver is not at work (EHB) and moderation is
     /// over.
-    fn try_interrupt(&mut self, around: &mut Surroundings<'_>, index: usize) {
+    pub(super) fn try_interrupt(&mut self, around: &mut Surroundings<'_>, index: usize) {
         let enabled = self.operational.interrupts_enabled();
         let interrupter = &mut self.interrupters[index];
         if !interrupter.wants || interrupter.busy || around.now < interrupter.quiet_until {

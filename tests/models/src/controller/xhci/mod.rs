@@ -8,32 +8,38 @@
 //! | file | what it models | sections |
 //! |---|---|---|
 //! | `registers` | the register map: width, order, which bits are reserved | 5 |
-//! | `operational` | USBCMD to CONFIG: run, halt, reset, not ready | 5.4, 4.2 |
+//! | `operational`, `scratchpads` | USBCMD to CONFIG: run, halt, reset, not ready | 5.4, 4.2, 4.20 |
 //! | `extended` | extended capabilities, the firmware's hold | 7, 4.22.1 |
-//! | `ports` | PORTSC and the state of each root port | 5.4.8, 4.19 |
-//! | `events` | interrupters, event rings, interrupts | 4.9.4, 4.17, 5.5.2 |
+//! | `ports`, `port_writes` | the state of each root port, and PORTSC | 4.19, 5.4.8 |
+//! | `events`, `event_tables` | interrupters, event rings, interrupts | 4.9.4, 4.17, 5.5.2 |
 //! | `trb`, `rings` | TRBs with their reserved fields; how rings are consumed | 4.9, 4.11, 6.4 |
-//! | `contexts` | input and output contexts, field by field | 6.2 |
+//! | `contexts`, `context_memory` | input and output contexts, field by field | 6.2, 4.5 |
 //! | `slots`, `commands`, `endpoint_commands` | the command ring and each command | 4.6 |
-//! | `endpoints`, `descriptors`, `transfers` | transfer rings, TDs, packets | 4.8, 4.10, 4.11 |
+//! | `endpoints`, `descriptors`, `transfers`, `packets` | doorbells, TDs, packets | 4.7 to 4.11 |
 //! | `timing` | how long a packet takes on each bus | USB 2.0 §5, USB 3.2 §8 |
 //! | `faults` | what goes wrong on purpose | |
 //!
 //! Not modelled: isochronous endpoints, streams, Event Data TRBs, suspend and resume, save and
 //! restore, virtualization, debug. A driver that uses them fails the run with a message that says so.
 
+mod checks;
 mod commands;
+mod context_memory;
 mod contexts;
 mod descriptors;
 mod endpoint_commands;
 mod endpoints;
+mod event_tables;
 mod events;
 mod extended;
 mod faults;
 mod operational;
+mod packets;
+mod port_writes;
 mod ports;
 mod registers;
 mod rings;
+mod scratchpads;
 mod slots;
 mod timing;
 mod traits;

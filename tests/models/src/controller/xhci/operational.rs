@@ -1,6 +1,7 @@
 //! USBCMD, USBSTS, DCBAAP and CONFIG: run, halt, reset, and what must be in place before (xHCI 1.2
 //! §4.2, §5.4).
 
+use super::checks::check_memory_released;
 use super::{Death, Due, Interrupter, Traits, Xhci};
 use crate::broken::require;
 use crate::controller::Surroundings;
@@ -8,7 +9,6 @@ use crate::controller::Surroundings;
 pub(super) const RUN: u32 = 1;
 const RESET: u32 = 1 << 1;
 pub(super) const INTERRUPTER_ENABLE: u32 = 1 << 2;
-const HOST_SYSTEM_ERROR_ENABLE: u32 = 1 << 3;
 const SAVE_OR_RESTORE: u32 = 0b11 << 8;
 /// RsvdP bits of USBCMD (§5.4.1): 6:4, 12, 31:17.
 const COMMAND_RESERVED: u32 = 0xfffe_1070;
@@ -167,7 +167,7 @@ impl Xhci {
             "xHCI 1.2 §5.4.1",
             "Run/Stop was set before HCHalted had followed the last stop"
         );
-        self.check_memory_released(around, "Run/Stop");
+        check_memory_released(around, "Run/Stop");
         let slots = self.operational.slots_enabled();
         require!(
             slots != 0 && slots <= self.traits.slots,
@@ -247,95 +247,6 @@ impl Xhci {
         self.operational.device_contexts = value;
     }
 
-    /// §6.1, §4.20, table 6-1: the base address array and what its first entry leads to.
-    fn load_scratchpads(&mut self, around: &mut Surroundings<'_>) {
-        let base = self.operational.device_contexts;
-        let length = 8 * (u64::from(self.operational.slots_enabled()) + 1);
-        require!(
-            around.memory.is_mapped(base, length as usize),
-            "xHCI 1.2 §6.1",
-            "{length} bytes of the device context array at {base:#x} are not all memory"
-        );
-        require!(
-            !self.crosses(base, length, self.traits.page_size as u64),
-            "xHCI 1.2 table 6-1",
-            "the device context array at {base:#x} crosses a page"
-        );
-        let array = around.memory.read64(base);
-        if self.traits.scratchpads == 0 {
-            require!(
-                array == 0,
-                "xHCI 1.2 §6.1",
-                "entry 0 of the device context array is {array:#x}, but there are no scratchpads"
-            );
-            return;
-        }
-        require!(
-            array != 0 && array.is_multiple_of(64),
-            "xHCI 1.2 §4.20",
-            "entry 0 of the device context array is {array:#x}: no scratchpad array"
-        );
-        self.scratchpads = (0..self.traits.scratchpads as u64)
-            .map(|index| self.load_scratchpad(around, array + 8 * index))
-            .collect();
-    }
-
-    fn load_scratchpad(&self, around: &mut Surroundings<'_>, entry: u64) -> u64 {
-        let size = self.traits.page_size;
-        let page = around.memory.read64(entry);
-        require!(
-            page != 0 && page.is_multiple_of(size as u64),
-            "xHCI 1.2 §6.6",
-            "the scratchpad at {page:#x} is not a page of {size} bytes"
-        );
-        self.check_reach(page, "a scratchpad");
-        let mut content = vec![0; size];
-        around.memory.read(page, &mut content);
-        require!(
-            content.iter().all(|&byte| byte == 0),
-            "xHCI 1.2 §4.20",
-            "the scratchpad at {page:#x} was not cleared"
-        );
-        page
-    }
-
-    /// The controller keeps what it likes in its scratchpads.
-    pub(super) fn scribble(&self, around: &mut Surroundings<'_>) {
-        if self.scratchpads.is_empty() {
-            return;
-        }
-        let index = around.random.below(self.scratchpads.len() as u64) as usize;
-        let words = self.traits.page_size as u64 / 8;
-        let at = self.scratchpads[index] + 8 * around.random.below(words);
-        let noise = around.random.bits().to_le_bytes();
-        around.memory.write(at, &noise);
-    }
-
-    /// Whether `length` bytes at `start` cross a multiple of `boundary`.
-    #[expect(clippy::unused_self, reason = "reads as a check of this controller")]
-    pub(super) fn crosses(&self, start: u64, length: u64, boundary: u64) -> bool {
-        length != 0 && start / boundary != (start + length - 1) / boundary
-    }
-
-    /// A controller without AC64 forms 32 bits of an address.
-    pub(super) fn check_reach(&self, address: u64, what: &str) {
-        require!(
-            self.traits.addresses_64 || address >> 32 == 0,
-            "xHCI 1.2 §5.3.6",
-            "{what} at {address:#x} is beyond a controller without AC64"
-        );
-    }
-
-    /// What the driver stored must be visible before it tells the controller to look.
-    #[expect(clippy::unused_self, reason = "reads as a check of this controller")]
-    pub(super) fn check_memory_released(&self, around: &Surroundings<'_>, what: &str) {
-        require!(
-            !around.memory.has_unreleased_stores(),
-            "Policy: release before the doorbell",
-            "{what} was written while stores to coherent memory may still be under way"
-        );
-    }
-
     /// The controller dies as a test has planned it.
     pub(super) fn die(&mut self, around: &mut Surroundings<'_>, death: Death) {
         self.death = Some(death);
@@ -345,9 +256,6 @@ impl Xhci {
             Death::HostSystemError => {
                 self.operational.status |= HOST_SYSTEM_ERROR | HALTED;
                 self.operational.command &= !RUN;
-                if self.operational.command & HOST_SYSTEM_ERROR_ENABLE != 0 {
-                    self.interrupts += 1;
-                }
             }
             Death::ControllerError => self.operational.status |= CONTROLLER_ERROR | HALTED,
         }

@@ -1,56 +1,49 @@
-//! Root ports: PORTSC, and what a connection, a reset or a lost device does to it (xHCI 1.2 §4.19,
-//! §5.4.8).
+//! Root ports: what a connection, a reset or a lost device does to PORTSC (xHCI 1.2 §4.19). What a
+//! driver does to it is in [`port_writes`](super::port_writes).
 
 use super::operational::PORT_CHANGE;
 use super::traits::{Protocol, Traits};
 use super::trb::kind;
 use super::{Due, Xhci};
-use crate::broken::{broken, require};
 use crate::controller::Surroundings;
-use crate::device::{Link, MICROSECOND, MILLISECOND, Nanoseconds, Packet, Reply, UsbDevice};
+use crate::device::{Link, MICROSECOND, Nanoseconds, Packet, Reply, UsbDevice};
 
 const CONNECTED: u32 = 1;
-const ENABLED: u32 = 1 << 1;
+pub(super) const ENABLED: u32 = 1 << 1;
 const OVER_CURRENT: u32 = 1 << 3;
-const RESET: u32 = 1 << 4;
-const POWER: u32 = 1 << 9;
-const LINK_WRITE: u32 = 1 << 16;
+pub(super) const RESET: u32 = 1 << 4;
+pub(super) const POWER: u32 = 1 << 9;
 const CONNECT_CHANGE: u32 = 1 << 17;
 const WARM_RESET_CHANGE: u32 = 1 << 19;
 const OVER_CURRENT_CHANGE: u32 = 1 << 20;
 const RESET_CHANGE: u32 = 1 << 21;
 const LINK_CHANGE: u32 = 1 << 22;
-const CHANGES: u32 = 0x7f << 17;
-/// Sticky bits that the driver owns: indicators 15:14, wake enables 27:25.
-const STICKY: u32 = 0x0e00_c000;
-const WARM_RESET: u32 = 1 << 31;
-/// RsvdZ: 2, 29:28.
-const RESERVED: u32 = 0x3000_0004;
+pub(super) const CHANGES: u32 = 0x7f << 17;
 
 /// Link states (PLS).
-mod link_state {
-    pub(super) const U0: u32 = 0;
-    pub(super) const DISABLED: u32 = 4;
-    pub(super) const RX_DETECT: u32 = 5;
-    pub(super) const INACTIVE: u32 = 6;
-    pub(super) const POLLING: u32 = 7;
+pub(super) mod link_state {
+    pub(in super::super) const U0: u32 = 0;
+    pub(in super::super) const DISABLED: u32 = 4;
+    pub(in super::super) const RX_DETECT: u32 = 5;
+    pub(in super::super) const INACTIVE: u32 = 6;
+    pub(in super::super) const POLLING: u32 = 7;
 }
 
 /// A root port and what is plugged into it.
 pub(super) struct Port {
-    protocol: Protocol,
+    pub(super) protocol: Protocol,
     device: Option<Box<dyn UsbDevice>>,
-    powered: bool,
+    pub(super) powered: bool,
     over_current: bool,
-    connected: bool,
-    enabled: bool,
+    pub(super) connected: bool,
+    pub(super) enabled: bool,
     /// A reset is under way; whether it is a warm one.
-    resetting: Option<bool>,
-    link_state: u32,
+    pub(super) resetting: Option<bool>,
+    pub(super) link_state: u32,
     speed: u32,
-    changes: u32,
-    sticky: u32,
-    life: u64,
+    pub(super) changes: u32,
+    pub(super) sticky: u32,
+    pub(super) life: u64,
     /// When the bus below is free for the next packet.
     pub(super) free_at: Nanoseconds,
     transactions: u64,
@@ -124,7 +117,8 @@ impl Port {
         self.device.as_ref()?.ready_at(endpoint, 0)
     }
 
-    fn connection_lost(&mut self) {
+    /// Nothing is there any more.
+    pub(super) fn connection_lost(&mut self) {
         self.connected = false;
         self.enabled = false;
         self.speed = 0;
@@ -174,7 +168,7 @@ impl Xhci {
         device
     }
 
-    fn power_device(&mut self, around: &Surroundings<'_>, index: usize, on: bool) {
+    pub(super) fn power_device(&mut self, around: &Surroundings<'_>, index: usize, on: bool) {
         if let Some(device) = &mut self.ports[index].device {
             if on {
                 device.power_on(around.now);
@@ -341,60 +335,6 @@ impl Xhci {
         }
     }
 
-    pub(super) fn write_port(&mut self, around: &mut Surroundings<'_>, index: usize, value: u32) {
-        self.check_port_write(index, value);
-        let port = &mut self.ports[index];
-        port.changes &= !(value & CHANGES);
-        port.sticky = value & STICKY;
-        if self.traits.port_power_control {
-            self.switch_power(around, index, value & POWER != 0);
-        }
-        if value & ENABLED != 0 {
-            self.disable(index);
-        }
-        if value & LINK_WRITE != 0 {
-            self.write_link_state(around, index, value >> 5 & 0xf);
-        }
-        if value & (RESET | WARM_RESET) != 0 {
-            self.begin_port_reset(around, index, value & WARM_RESET != 0);
-        }
-    }
-
-    fn check_port_write(&self, index: usize, value: u32) {
-        let port = &self.ports[index];
-        require!(
-            value & RESERVED == 0,
-            "xHCI 1.2 §5.4.8",
-            "PORTSC = {value:#x}: reserved bits are written as zero"
-        );
-        require!(
-            value & WARM_RESET == 0 || port.protocol == Protocol::Usb3,
-            "xHCI 1.2 §5.4.8",
-            "a warm reset of a USB 2 port"
-        );
-        let acts = value & (CHANGES | RESET | WARM_RESET | LINK_WRITE) != 0;
-        require!(
-            value & ENABLED == 0 || !acts,
-            "xHCI 1.2 §5.4.8",
-            "PORTSC = {value:#x} clears changes or resets, and disables the port by the way (PED is \
-             cleared by writing one)"
-        );
-        require!(
-            value & POWER != 0 || !port.powered || !(acts || value & ENABLED != 0),
-            "xHCI 1.2 §5.4.8",
-            "PORTSC = {value:#x} does not preserve the port's power (PP)"
-        );
-    }
-
-    fn switch_power(&mut self, around: &mut Surroundings<'_>, index: usize, on: bool) {
-        if self.ports[index].powered == on {
-            return;
-        }
-        self.ports[index].powered = on;
-        self.power_device(around, index, on);
-        self.watch_link(around, index);
-    }
-
     /// §4.19.4: the port is disabled, and its device loses power.
     pub(super) fn over_current(&mut self, around: &mut Surroundings<'_>, index: usize) {
         self.ports[index].over_current = true;
@@ -402,63 +342,6 @@ impl Xhci {
         self.power_device(around, index, false);
         self.watch_link(around, index);
         self.set_change(around, index, OVER_CURRENT_CHANGE);
-    }
-
-    fn disable(&mut self, index: usize) {
-        let port = &mut self.ports[index];
-        port.enabled = false;
-        port.link_state = match port.protocol {
-            Protocol::Usb2 => link_state::POLLING,
-            Protocol::Usb3 => link_state::DISABLED,
-        };
-        if port.protocol == Protocol::Usb3 {
-            port.connected = false;
-        }
-    }
-
-    fn write_link_state(&mut self, around: &mut Surroundings<'_>, index: usize, state: u32) {
-        let port = &mut self.ports[index];
-        require!(
-            state == link_state::RX_DETECT && port.protocol == Protocol::Usb3,
-            "model",
-            "link state {state} of a {:?} port is not modelled",
-            port.protocol
-        );
-        port.connection_lost();
-        self.watch_link(around, index);
-    }
-
-    fn begin_port_reset(&mut self, around: &mut Surroundings<'_>, index: usize, warm: bool) {
-        let life = self.next_life();
-        let port = &mut self.ports[index];
-        if !port.powered {
-            broken!(
-                "xHCI 1.2 §4.19.5",
-                "reset of port {} without power",
-                index + 1
-            )
-        }
-        port.resetting = Some(warm);
-        port.enabled = false;
-        port.life = life;
-        let time = match (port.protocol, warm) {
-            (Protocol::Usb2, _) => self.traits.port_reset_time,
-            (Protocol::Usb3, false) => 5 * MILLISECOND,
-            (Protocol::Usb3, true) => 100 * MILLISECOND,
-        };
-        if !self.faults.port_reset_hangs {
-            self.agenda
-                .add(around.now + time, Due::PortReset(index, life));
-        }
-    }
-
-    /// PORTPMSC, PORTLI, PORTHLPMC: only their defaults.
-    pub(super) fn write_port_power(&mut self, port: usize, local: usize, value: u32) {
-        require!(
-            value == 0,
-            "model",
-            "link power management is not modelled (port {port}, offset {local:#x})"
-        );
     }
 
     /// One transaction on the bus below a port.

@@ -6,7 +6,6 @@
 
 use std::collections::VecDeque;
 
-use super::Xhci;
 use super::trb::{RingKind, Trb, kind};
 use crate::broken::{broken, require};
 use crate::memory::Memory;
@@ -212,16 +211,4 @@ fn check_visible(memory: &Memory, trb: &Trb, is_first: bool) {
         trb.address,
         trb.words
     );
-}
-
-impl Xhci {
-    /// §4.9.2, table 6-1: where a ring may begin.
-    pub(super) fn check_ring_start(&self, address: u64, alignment: u64, what: &str) {
-        require!(
-            address != 0 && address.is_multiple_of(alignment),
-            "xHCI 1.2 table 6-1",
-            "{what} at {address:#x} is not a multiple of {alignment}"
-        );
-        self.check_reach(address, what);
-    }
 }

@@ -1,6 +1,7 @@
 //! Device slots: Enable Slot, Disable Slot, Address Device, Reset Device (xHCI 1.2 §4.5, §4.6.3 to
 //! §4.6.5, §4.6.11).
 
+use super::checks::crosses;
 use super::commands::{Answer, code};
 use super::contexts::{EndpointContext, SlotContext, Words};
 use super::endpoints::{Endpoint, state};
@@ -244,7 +245,7 @@ impl Xhci {
         self.check_reach(contexts, "a device context");
         let length = 32 * self.traits.context_bytes();
         require!(
-            !self.crosses(contexts, length, self.traits.page_size as u64),
+            !crosses(contexts, length, self.traits.page_size as u64),
             "xHCI 1.2 table 6-1",
             "the device context of slot {number} at {contexts:#x} crosses a page"
         );

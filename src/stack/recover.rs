@@ -1,0 +1,333 @@
+//! Recovery above one command: the ladder carried out, devices that come back, and the proof that
+//! they are the same.
+//!
+//! A function whose device is reset keeps its units and their requests. When a device is described
+//! on the same port, was not pulled meanwhile and has the same descriptor, the function takes it,
+//! and each unit is brought up again: only if it says the same of itself and has the same size do
+//! its requests go on. A request that had a command under way issues it again: that command is
+//! certainly dead, since the device was closed, and Bulk-Only has no other under way that could
+//! have overtaken it.
+
+use super::schedule::Work;
+use super::{FunctionSlot, Host};
+use crate::block::BlockError;
+use crate::block::queue::RequestState;
+use crate::host::RootPort;
+use crate::platform::{ControllerId, Platform, PortPower};
+use crate::scsi::bring_up::Found;
+use crate::scsi::transport::{Outcome, TransportError};
+use crate::scsi::unit::{UnitEntry, UnitState};
+use crate::storage::ladder::{Climb, Failure};
+use crate::time::Instant;
+use crate::usb::descriptor::Device;
+use crate::usb::{DeviceId, DeviceInfo, Driver, Fate};
+
+/// Where a function's device is plugged in, and what it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Home {
+    controller: ControllerId,
+    root_port: RootPort,
+    route: u32,
+    descriptor: Option<Device>,
+}
+
+impl Home {
+    pub(super) fn of(info: &DeviceInfo) -> Self {
+        Self {
+            controller: info.controller,
+            root_port: info.attachment.root_port,
+            route: info.attachment.route,
+            descriptor: info.descriptor,
+        }
+    }
+
+    fn is_at(&self, other: &Self) -> bool {
+        (self.controller, self.root_port, self.route)
+            == (other.controller, other.root_port, other.route)
+    }
+}
+
+impl<P: Platform, C: Driver> Host<'_, P, C> {
+    /// A command has ended without a status: what is done about it. `true` if whoever wanted the
+    /// command keeps waiting.
+    pub(super) fn climb_after(
+        &mut self,
+        function: u8,
+        work: Work,
+        outcome: Outcome,
+        now: Instant,
+    ) -> bool {
+        let failure = match outcome {
+            Ok(_) if matches!(work, Work::Unit(_)) && self.awaits_unit(function) => return false,
+            Ok(_) => {
+                if let Some(slot) = self.functions.get_mut(usize::from(function)) {
+                    slot.ladder.succeeded();
+                }
+                return false;
+            }
+            Err(TransportError::Timeout | TransportError::Protocol(_)) => Failure::Reset,
+            Err(TransportError::Broken(_)) => Failure::Broken,
+            Err(_) => return false,
+        };
+        self.climb(function, failure, now)
+    }
+
+    /// Whether a request waits for a unit of the function.
+    fn awaits_unit(&self, function: u8) -> bool {
+        let is_its = |index: u8| {
+            let unit = self.units.get(usize::from(index));
+            unit.is_some_and(|unit| unit.function == function)
+        };
+        self.waiting != 0
+            && self
+                .requests
+                .iter()
+                .any(|slot| slot.state == RequestState::Waiting && is_its(slot.disk.index))
+    }
+
+    /// The next rung of a function's ladder. `false` if there is none left.
+    pub(super) fn climb(&mut self, function: u8, failure: Failure, now: Instant) -> bool {
+        let may_cycle = self.may_cycle(function);
+        let Some(slot) = self.functions.get_mut(usize::from(function)) else {
+            return false;
+        };
+        let climb = slot
+            .ladder
+            .climb(failure, may_cycle, self.policy.episode, now);
+        let home = slot.home;
+        let device = slot.function.device();
+        self.platform.log(format_args!(
+            "usb: storage {function}: {failure:?}, then {climb:?}"
+        ));
+        match (climb, device) {
+            (Climb::Retry, _) => return true,
+            (Climb::ResetPort, Some(device)) => {
+                self.leave(function, now);
+                self.bus.reset_device(device, now);
+            }
+            (Climb::CyclePower, device) => {
+                self.cycle_neighbours(function, now);
+                self.leave(function, now);
+                match (device, home) {
+                    (Some(device), _) => self.bus.cycle_power(device, now),
+                    (None, Some(home)) => {
+                        self.bus.cycle_port(home.controller, home.root_port, now);
+                    }
+                    (None, None) => {}
+                }
+            }
+            (Climb::ResetPort | Climb::GiveUp, device) => {
+                self.give_up(function, device, now);
+                return false;
+            }
+        }
+        true
+    }
+
+    /// A function's device is about to be closed and opened again.
+    fn leave(&mut self, function: u8, now: Instant) {
+        let until = now + self.policy.reopen;
+        if let Some(slot) = self.functions.get_mut(usize::from(function)) {
+            slot.function.gone();
+            slot.absent_until = Some(until);
+        }
+        self.wake_at(until);
+        for entry in self
+            .units
+            .iter_mut()
+            .filter(|entry| entry.function == function)
+        {
+            entry.durability.interrupted();
+        }
+    }
+
+    fn give_up(&mut self, function: u8, device: Option<DeviceId>, now: Instant) {
+        self.platform
+            .log(format_args!("usb: storage {function} is given up"));
+        if let Some(slot) = self.functions.get_mut(usize::from(function)) {
+            slot.absent_until = None;
+            slot.error = BlockError::Broken;
+            slot.function.gone();
+        }
+        match device {
+            Some(device) => self.bus.give_up(device, now),
+            None => self.free_function(function),
+        }
+    }
+
+    /// Whether a function's port may lose its power: if it can be switched at all, and every other
+    /// disk behind the switch has nothing to lose.
+    fn may_cycle(&self, function: u8) -> bool {
+        match self.power_of(function) {
+            PortPower::AlwaysOn => false,
+            PortPower::Port => true,
+            PortPower::Rail(rail) => self.units.iter().all(|entry| {
+                entry.is_free()
+                    || entry.function == function
+                    || self.power_of(entry.function) != PortPower::Rail(rail)
+                    || !entry.durability.is_dirty()
+            }),
+        }
+    }
+
+    fn power_of(&self, function: u8) -> PortPower {
+        let slot = self.functions.get(usize::from(function));
+        match slot.and_then(|slot| slot.home) {
+            Some(home) => self.platform.port_power(home.controller, home.root_port.0),
+            None => PortPower::AlwaysOn,
+        }
+    }
+
+    /// The other functions behind a function's power switch leave with it, and come back with it.
+    fn cycle_neighbours(&mut self, function: u8, now: Instant) {
+        let PortPower::Rail(rail) = self.power_of(function) else {
+            return;
+        };
+        for neighbour in 0..self.functions.len() as u8 {
+            if neighbour == function || self.power_of(neighbour) != PortPower::Rail(rail) {
+                continue;
+            }
+            let slot = self.functions.get(usize::from(neighbour));
+            if let Some(device) = slot.and_then(|slot| slot.function.device()) {
+                self.leave(neighbour, now);
+                self.bus.cycle_power(device, now);
+                if let Some(slot) = self.functions.get_mut(usize::from(neighbour)) {
+                    slot.error = BlockError::Reset;
+                }
+            }
+        }
+        self.platform.switch_rail(rail, false);
+        self.rail_off = Some((rail, now + crate::usb::port::POWER_OFF));
+        self.wake_at(now + crate::usb::port::POWER_OFF);
+    }
+
+    /// The controller has let go of a function's device.
+    pub(super) fn closed(&mut self, device: DeviceId, fate: Fate, now: Instant) {
+        let Some(index) = self.function_of(device) else {
+            return;
+        };
+        let Some(slot) = self.functions.get_mut(usize::from(index)) else {
+            return;
+        };
+        slot.function.closed(&mut self.bus, &self.platform, index);
+        let work = core::mem::replace(&mut slot.work, Work::None);
+        if fate == Fate::Gone {
+            self.free_function(index);
+            return;
+        }
+        if slot.absent_until.is_none() {
+            // Its controller is started again.
+            self.leave(index, now);
+        }
+        self.leave_neighbour(index, work);
+        self.suspend_units(index);
+    }
+
+    /// A request of a neighbour that was reset for another's sake ends; others go on later.
+    fn leave_neighbour(&mut self, function: u8, work: Work) {
+        let Some(slot) = self.functions.get_mut(usize::from(function)) else {
+            return;
+        };
+        if slot.error == BlockError::Reset {
+            slot.error = BlockError::Disconnected;
+            if let Work::Request(request) = work {
+                self.end_request(request, Err(BlockError::Reset));
+            }
+        }
+    }
+
+    /// The units of a function wait for their device. What they are is kept, to be compared.
+    fn suspend_units(&mut self, function: u8) {
+        for entry in self
+            .units
+            .iter_mut()
+            .filter(|entry| entry.function == function)
+        {
+            if let UnitState::Ready(found) = entry.state {
+                entry.before = Some(found);
+            }
+            if !entry.is_free() {
+                entry.state = UnitState::Away;
+            }
+        }
+    }
+
+    /// A device was described: if it is the one that a function waits for, the function's place.
+    pub(super) fn returning(&self, info: &DeviceInfo) -> Option<usize> {
+        let home = Home::of(info);
+        let waits = |slot: &FunctionSlot| {
+            slot.function.is_free()
+                && slot.absent_until.is_some()
+                && slot.home.is_some_and(|other| other.is_at(&home))
+        };
+        self.functions.iter().position(waits)
+    }
+
+    /// Whether the device that was described is the same as before, as far as can be told yet.
+    pub(super) fn is_same_device(&self, function: usize, info: &DeviceInfo) -> bool {
+        let slot = self.functions.get(function);
+        let before = slot
+            .and_then(|slot| slot.home)
+            .and_then(|home| home.descriptor);
+        self.bus.is_kept(info.id) && before == info.descriptor
+    }
+
+    /// Ends a function: its units and all their requests.
+    pub(super) fn free_function(&mut self, function: u8) {
+        let Some(slot) = self.functions.get_mut(usize::from(function)) else {
+            return;
+        };
+        let error = slot.error;
+        *slot = FunctionSlot::EMPTY;
+        for unit in 0..self.units.len() {
+            let Some(entry) = self.units.get_mut(unit) else {
+                break;
+            };
+            if !entry.is_free() && entry.function == function {
+                entry.state = UnitState::Free;
+                entry.before = None;
+                self.end_requests_of(unit as u8, error);
+            }
+        }
+    }
+
+    /// A function whose device has not come back in time.
+    pub(super) fn run_absence(&mut self, function: u8, now: Instant) {
+        let Some(slot) = self.functions.get_mut(usize::from(function)) else {
+            return;
+        };
+        match slot.absent_until {
+            Some(until) if now < until => self.wake_at(until),
+            Some(_) if slot.function.is_free() => {
+                self.climb(function, Failure::Broken, now);
+            }
+            // It is still being closed: the controller has deadlines for that.
+            Some(_) => self.wake_at(now + self.policy.reopen),
+            None => {}
+        }
+    }
+
+    /// Gives a rail its power back when its time has come.
+    pub(super) fn run_rail(&mut self, now: Instant) {
+        match self.rail_off {
+            Some((rail, until)) if now >= until => {
+                self.platform.switch_rail(rail, true);
+                self.rail_off = None;
+            }
+            Some((_, until)) => self.wake_at(until),
+            None => {}
+        }
+    }
+}
+
+/// Whether a unit says the same of itself as before.
+pub(super) fn is_same_unit(before: &Found, now: &Found) -> bool {
+    let size = |found: &Found| (found.capacity.blocks(), found.capacity.block_length());
+    before.inquiry == now.inquiry && size(before) == size(now)
+}
+
+/// A unit that came back as another one: its handles are dead.
+pub(super) fn replace(entry: &mut UnitEntry) {
+    entry.generation = entry.generation.wrapping_add(1);
+    entry.before = None;
+}

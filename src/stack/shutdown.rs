@@ -1,0 +1,95 @@
+//! Leaving: the next stage of a boot loader must find disks that hold what was written, and
+//! controllers that write to no memory any more.
+
+use super::Host;
+use crate::block::queue::{DiskId, Operation};
+use crate::block::{BlockDevice, BlockError};
+use crate::platform::Platform;
+use crate::scsi::unit::UnitEntry;
+use crate::time::Duration;
+use crate::usb::{ControllerState, Driver};
+
+/// What is to be done with the disks on the way out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Parting {
+    /// Dirty disks are flushed.
+    Flush,
+    /// Dirty disks are flushed, and all are spun down, for a machine that is switched off.
+    FlushAndStop,
+}
+
+/// What came of leaving.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Leaving {
+    /// The first disk whose flush failed, and why: what was written to it may be lost.
+    pub unflushed: Option<(DiskId, BlockError)>,
+    /// Every controller has stopped and was reset: no DMA happens any more, and the pool's memory is
+    /// free. If not, leave that memory alone for good.
+    pub quiet: bool,
+}
+
+impl<P: Platform, C: Driver> Host<'_, P, C> {
+    /// Flushes the disks, stops and resets every controller, and lets go of all devices.
+    ///
+    /// Bounded: each disk has the policy's deadlines for its flush, and the controllers have
+    /// `timeout` in all to stop. Requests of the queue face that are under way end before that, or
+    /// with [`BlockError::Disconnected`]. Controllers that do not stop are cut off by the platform,
+    /// where it can.
+    pub fn shutdown(&mut self, parting: Parting, timeout: Duration) -> Leaving {
+        let mut unflushed = None;
+        for index in 0..self.units.len() as u8 {
+            let Some(disk) = self.ready_disk(index) else {
+                continue;
+            };
+            if self.is_dirty(disk)
+                && let Err(error) = self.disk(disk).flush()
+            {
+                unflushed = unflushed.or(Some((disk, error)));
+            }
+            if parting == Parting::FlushAndStop {
+                // A disk that does not spin down is no loss: it was flushed.
+                let _ = self.disk(disk).stop();
+            }
+        }
+        let quiet = self.stop(timeout);
+        Leaving { unflushed, quiet }
+    }
+
+    /// Stops every controller and lets go of all devices, without a flush. Requests in flight end
+    /// with [`BlockError::Disconnected`].
+    ///
+    /// `true` if every controller has stopped within `timeout`: no DMA happens any more.
+    pub fn stop(&mut self, timeout: Duration) -> bool {
+        self.bus.stop(self.platform.now());
+        self.poll_until(timeout, |host| host.is_stopped())
+    }
+
+    fn is_stopped(&self) -> bool {
+        // One that failed was stopped before, or was cut off, or has devices still.
+        let still = |state| matches!(state, ControllerState::Stopped | ControllerState::Failed(_));
+        self.bus.controllers().all(|(_, state, _)| still(state))
+            && self.bus.devices().next().is_none()
+    }
+
+    fn ready_disk(&self, index: u8) -> Option<DiskId> {
+        let entry = self.units.get(usize::from(index))?;
+        let generation = entry.generation;
+        entry.is_ready().then_some(DiskId { index, generation })
+    }
+
+    fn is_dirty(&self, disk: DiskId) -> bool {
+        let dirty = |entry: &UnitEntry| entry.durability.is_dirty();
+        self.unit(disk).is_some_and(dirty)
+    }
+}
+
+impl<P: Platform, C: Driver> super::Disk<'_, '_, P, C> {
+    /// Puts what was written on the medium and spins the disk down.
+    ///
+    /// # Errors
+    ///
+    /// As [`BlockDevice::flush`].
+    pub fn stop(&mut self) -> Result<(), BlockError> {
+        self.run(Operation::Stop, None)
+    }
+}

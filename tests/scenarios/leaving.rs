@@ -1,0 +1,77 @@
+//! Leaving: disks hold what was written, controllers reach no memory any more.
+
+use crate::rig::{HIGH_PORT, Rig};
+use rootport::block::{BlockDevice, Lba};
+use rootport::stack::{Leaving, Parting};
+use rootport::time::Duration;
+use rootport_models::device::Script;
+use rootport_models::device::scsi::{CacheLoss, LogicalUnit, Scripted, Sense};
+
+const PATIENCE: Duration = Duration::from_secs(2);
+const GOOD: Leaving = Leaving {
+    unflushed: None,
+    quiet: true,
+};
+
+fn caching_stick() -> Script {
+    Script::new().unit(LogicalUnit::stick(4096).write_cache(CacheLoss::PowerCycle))
+}
+
+#[test]
+fn a_dirty_disk_is_flushed_on_the_way_out() {
+    let mut rig = Rig::default();
+    let stick = caching_stick().build();
+    let disk = rig.disk(HIGH_PORT, stick.clone());
+    let buffer = rig.machine.buffer(512, 0);
+    rig.host.disk(disk).write(Lba(9), &buffer).unwrap();
+    assert_eq!(rig.host.shutdown(Parting::Flush, PATIENCE), GOOD);
+    assert_eq!(stick.count(0x35), 1);
+    assert_eq!(
+        stick.count(0x1b),
+        0,
+        "nobody asked for the disk to be stopped"
+    );
+}
+
+#[test]
+fn a_clean_disk_is_left_alone() {
+    let mut rig = Rig::default();
+    let stick = caching_stick().build();
+    let disk = rig.disk(HIGH_PORT, stick.clone());
+    rig.read(disk, 0, 512).unwrap();
+    assert_eq!(rig.host.shutdown(Parting::Flush, PATIENCE), GOOD);
+    assert_eq!(stick.count(0x35), 0);
+}
+
+#[test]
+fn disks_are_spun_down_for_a_machine_that_is_switched_off() {
+    let mut rig = Rig::default();
+    let stick = caching_stick().build();
+    rig.disk(HIGH_PORT, stick.clone());
+    assert_eq!(rig.host.shutdown(Parting::FlushAndStop, PATIENCE), GOOD);
+    assert_eq!(stick.count(0x1b), 1);
+}
+
+#[test]
+fn the_pool_is_nobody_s_after_that() {
+    let mut rig = Rig::default();
+    rig.disk(HIGH_PORT, caching_stick().build());
+    assert_eq!(rig.host.shutdown(Parting::Flush, PATIENCE), GOOD);
+    assert_eq!(rig.host.pool_usage().used, 0);
+    // A device that is plugged in now reaches a controller that does not run.
+    rig.plug(HIGH_PORT + 1, caching_stick().build());
+    rig.machine.advance(1_000_000_000);
+}
+
+#[test]
+fn a_disk_that_fails_its_flush_is_named() {
+    let mut rig = Rig::default();
+    let failing = LogicalUnit::stick(4096).script(0x35, Scripted::Fail(Sense::UNDER_POWERED));
+    let stick = Script::new().unit(failing);
+    let disk = rig.disk(HIGH_PORT, stick.build());
+    let buffer = rig.machine.buffer(512, 0);
+    rig.host.disk(disk).write(Lba(9), &buffer).unwrap();
+    let leaving = rig.host.shutdown(Parting::Flush, PATIENCE);
+    assert!(leaving.quiet);
+    assert_eq!(leaving.unflushed.map(|(id, _)| id), Some(disk));
+}
