@@ -11,7 +11,6 @@
 use super::schedule::Work;
 use super::{FunctionSlot, Host};
 use crate::block::BlockError;
-use crate::block::queue::RequestState;
 use crate::host::RootPort;
 use crate::platform::{ControllerId, Platform, PortPower};
 use crate::scsi::bring_up::Found;
@@ -21,6 +20,10 @@ use crate::storage::ladder::{Climb, Failure};
 use crate::time::Instant;
 use crate::usb::descriptor::Device;
 use crate::usb::{DeviceId, DeviceInfo, Driver, Fate};
+
+/// How often a command is issued again after its device had to be reset. Policy: once after the
+/// protocol's reset and once after the port's, whatever rung they were of.
+pub(super) const REISSUES: u8 = 2;
 
 /// Where a function's device is plugged in, and what it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,15 +53,8 @@ impl Home {
 impl<P: Platform, C: Driver> Host<'_, P, C> {
     /// A command has ended without a status: what is done about it. `true` if whoever wanted the
     /// command keeps waiting.
-    pub(super) fn climb_after(
-        &mut self,
-        function: u8,
-        work: Work,
-        outcome: Outcome,
-        now: Instant,
-    ) -> bool {
+    pub(super) fn climb_after(&mut self, function: u8, outcome: Outcome, now: Instant) -> bool {
         let failure = match outcome {
-            Ok(_) if matches!(work, Work::Unit(_)) && self.awaits_unit(function) => return false,
             Ok(_) => {
                 if let Some(slot) = self.functions.get_mut(usize::from(function)) {
                     slot.ladder.succeeded();
@@ -70,19 +66,6 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             Err(_) => return false,
         };
         self.climb(function, failure, now)
-    }
-
-    /// Whether a request waits for a unit of the function.
-    fn awaits_unit(&self, function: u8) -> bool {
-        let is_its = |index: u8| {
-            let unit = self.units.get(usize::from(index));
-            unit.is_some_and(|unit| unit.function == function)
-        };
-        self.waiting != 0
-            && self
-                .requests
-                .iter()
-                .any(|slot| slot.state == RequestState::Waiting && is_its(slot.disk.index))
     }
 
     /// The next rung of a function's ladder. `false` if there is none left.
@@ -122,6 +105,28 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             }
         }
         true
+    }
+
+    /// A command was under way when its device had to be reset. It is issued again, but not for ever:
+    /// the device may be well, and upset by this command each time.
+    pub(super) fn interrupted(&mut self, work: Work, error: BlockError) {
+        match work {
+            Work::None => {}
+            Work::Unit(unit) => {
+                if let Some(entry) = self.units.get_mut(usize::from(unit)) {
+                    entry.interruptions = entry.interruptions.saturating_add(1);
+                }
+            }
+            Work::Request(request) => {
+                let Some(slot) = self.requests.get_mut(usize::from(request)) else {
+                    return;
+                };
+                slot.interruptions = slot.interruptions.saturating_add(1);
+                if slot.interruptions > REISSUES {
+                    self.end_request(request, Err(error));
+                }
+            }
+        }
     }
 
     /// A function's device is about to be closed and opened again.
@@ -220,6 +225,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             self.leave(index, now);
         }
         self.leave_neighbour(index, work);
+        self.interrupted(work, BlockError::Timeout);
         self.suspend_units(index);
     }
 

@@ -2,12 +2,12 @@
 //! their submission.
 
 use super::Host;
+use super::recover::REISSUES;
 use crate::block::queue::RequestState;
 use crate::platform::Platform;
-use crate::policy::Policy;
 use crate::scsi::transport::{DataPlace, Outcome, Request};
-use crate::scsi::unit::{Next, UnitState};
-use crate::time::Instant;
+use crate::scsi::unit::{Next, UnitState, transport_failed};
+use crate::time::{Duration, Instant};
 use crate::usb::Driver;
 
 /// What a function is at work on.
@@ -105,8 +105,11 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         };
         match unit.command_for(slot, &self.policy) {
             Ok(mut command) => {
-                if let Some(until) = self.episode_ends(function) {
-                    command.timeout = command.timeout.min(until - now);
+                // Issued again, it shares the time of an episode with the other tries.
+                if slot.interruptions != 0 {
+                    let episode = self.policy.episode.as_micros();
+                    let share = Duration::from_micros(episode / u64::from(REISSUES));
+                    command.timeout = command.timeout.min(share);
                 }
                 self.begin(function, Work::Request(request), &command, now)
             }
@@ -115,16 +118,6 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                 false
             }
         }
-    }
-
-    /// Until when a request of the function may take, in an episode of recovery.
-    #[inline]
-    fn episode_ends(&self, function: u8) -> Option<Instant> {
-        let slot = self.functions.get(usize::from(function))?;
-        let Policy {
-            episode, readiness, ..
-        } = self.policy;
-        slot.ladder.until(episode, readiness)
     }
 
     #[inline]
@@ -156,7 +149,10 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             return;
         };
         let work = core::mem::replace(&mut slot.work, Work::None);
-        let keeps_waiting = self.climb_after(function, work, outcome, now);
+        let keeps_waiting = self.climb_after(function, outcome, now);
+        if let (true, Err(error)) = (keeps_waiting, outcome) {
+            self.interrupted(work, transport_failed(error));
+        }
         // A request that keeps waiting is scheduled again; a bring-up knows best itself.
         if !keeps_waiting || matches!(work, Work::Unit(_)) {
             self.work_ended(function, work, outcome, now);

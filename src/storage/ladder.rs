@@ -57,27 +57,12 @@ impl Ladder {
         began: None,
     };
 
-    /// The device has ended a command that was asked for: the episode is over, if there was one.
-    /// Commands of a re-open do not count while a request waits for it: a device that answers all
-    /// but that request would be reset for ever.
+    /// The device has ended a command: the episode is over, if there was one.
     #[inline]
     pub fn succeeded(&mut self) {
         if self.began.is_some() {
             *self = Self::DOWN;
         }
-    }
-
-    /// Until when a command that is issued again may take, in an episode: the rung behind it wants
-    /// some of the time, and a device that came back has its readiness besides.
-    #[inline]
-    pub fn until(&self, episode: Duration, readiness: Duration) -> Option<Instant> {
-        let began = self.began?;
-        Some(match self.rung {
-            Rung::None | Rung::ProtocolReset => {
-                began + Duration::from_micros(episode.as_micros() / 2)
-            }
-            Rung::PortReset | Rung::PowerCycle => began + episode + readiness,
-        })
     }
 
     /// The next rung. `may_cycle` says whether the device's power may be taken away now.

@@ -35,8 +35,9 @@ pub(crate) const OTHER_PORT: usize = 1;
 pub(crate) const POOL: usize = 1 << 20;
 
 /// A read or write of one command ends within this time, whatever happens: its own deadline of
-/// 10 s, and 20 s for the episode of recovery that follows it (`Policy`).
-pub(crate) const CALL_LIMIT: Duration = Duration::from_secs(30);
+/// 10 s, 20 s for the episode of recovery that follows it, and 20 s for a disk that was opened again
+/// to be ready (`Policy`).
+pub(crate) const CALL_LIMIT: Duration = Duration::from_secs(10 + 20 + 20);
 
 /// A machine and the host on it.
 pub(crate) struct Rig {
