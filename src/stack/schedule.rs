@@ -5,7 +5,7 @@ use super::Host;
 use crate::block::queue::RequestState;
 use crate::platform::Platform;
 use crate::scsi::transport::{DataPlace, Outcome, Request};
-use crate::scsi::unit::{Next, UnitState, transport_failed};
+use crate::scsi::unit::{Next, UnitEntry, UnitState, transport_failed};
 use crate::time::{Duration, Instant};
 use crate::usb::Driver;
 
@@ -23,11 +23,7 @@ pub(super) enum Work {
 impl<P: Platform, C: Driver> Host<'_, P, C> {
     /// Gives an idle function its next command.
     pub(super) fn schedule(&mut self, function: u8, now: Instant) {
-        while self
-            .functions
-            .get(usize::from(function))
-            .is_some_and(|slot| slot.function.is_idle())
-        {
+        while self.is_idle(function) {
             let begun = match self.next_bring_up(function) {
                 Some(unit) => self.begin_bring_up(function, unit, now),
                 None => match self.next_request(function) {
@@ -41,17 +37,52 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         }
     }
 
-    fn next_bring_up(&self, function: u8) -> Option<u8> {
-        let wants = |state: &UnitState| matches!(state, UnitState::BringUp(_, Next::Issue(_)));
-        let is_due = |entry: &super::UnitEntry| entry.function == function && wants(&entry.state);
+    #[inline]
+    fn is_idle(&self, function: u8) -> bool {
+        let slot = self.functions.get(usize::from(function));
+        slot.is_some_and(|slot| slot.function.is_idle())
+    }
+
+    #[inline]
+    fn next_bring_up(&mut self, function: u8) -> Option<u8> {
+        if self.bring_ups {
+            self.find_bring_up(function)
+        } else {
+            None
+        }
+    }
+
+    #[cold]
+    fn find_bring_up(&mut self, function: u8) -> Option<u8> {
+        let wants =
+            |entry: &UnitEntry| matches!(entry.state, UnitState::BringUp(_, Next::Issue(_)));
+        self.bring_ups = self.units.iter().any(wants);
+        let is_due = |entry: &UnitEntry| entry.function == function && wants(entry);
         self.units.iter().position(is_due).map(|index| index as u8)
     }
 
     /// The oldest waiting request on a unit of the function.
+    #[inline]
     fn next_request(&self, function: u8) -> Option<u8> {
-        if self.waiting == 0 {
-            return None;
+        match self.waiting {
+            0 => None,
+            // Most likely nobody waits but who has just come.
+            1 if self.is_next(self.newest, function) => Some(self.newest),
+            _ => self.oldest_request(function),
         }
+    }
+
+    /// Whether a request waits for a command of the function.
+    #[inline]
+    fn is_next(&self, request: u8, function: u8) -> bool {
+        let slot = self.requests.get(usize::from(request));
+        slot.is_some_and(|slot| {
+            slot.state == RequestState::Waiting && self.is_unit_of(slot.disk.index, function)
+        })
+    }
+
+    #[inline(never)]
+    fn oldest_request(&self, function: u8) -> Option<u8> {
         let mut oldest: Option<(u32, u8)> = None;
         for (index, slot) in (0_u8..).zip(self.requests.iter()) {
             if slot.state != RequestState::Waiting || !self.is_unit_of(slot.disk.index, function) {
@@ -97,7 +128,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
 
     /// Issues the next command of a request.
     #[inline]
-    pub(super) fn begin_request(&mut self, function: u8, request: u8, now: Instant) -> bool {
+    fn begin_request(&mut self, function: u8, request: u8, now: Instant) -> bool {
         let Some(slot) = self.requests.get_mut(usize::from(request)) else {
             return false;
         };
