@@ -56,11 +56,34 @@ mod a_device {
     }
 
     #[test]
-    fn that_is_pulled_has_gone_first_and_is_closed_later() {
+    fn whose_controller_does_not_end_what_it_has_begun_is_closed_with_the_controller() {
         let (mut bus, fake, device, now) = with_device();
         fake.state().silent.push(Call::Close);
         fake.state().connect(0, false);
         let events = run(&mut bus, now, now + WHILE);
+        let closed = BusEvent::Closed(device, Fate::Gone);
+        assert_eq!(events, [BusEvent::Gone(device), closed]);
+        assert_eq!(
+            fake.state()
+                .calls
+                .iter()
+                .filter(|call| **call == Call::Stop)
+                .count(),
+            1
+        );
+        assert_eq!(
+            state(&bus, 0),
+            ControllerState::Running,
+            "it was started again"
+        );
+    }
+
+    #[test]
+    fn that_is_pulled_has_gone_first_and_is_closed_later() {
+        let (mut bus, fake, device, now) = with_device();
+        fake.state().silent.push(Call::Close);
+        fake.state().connect(0, false);
+        let events = run(&mut bus, now, now + Duration::from_secs(14));
         assert_eq!(events, [BusEvent::Gone(device)]);
         assert_eq!(port_state(&bus, 0), PortState::Empty);
         let handle = bus.device(device).unwrap().handle;
