@@ -22,7 +22,7 @@
 //! | [`gic`] | interrupt controller, GICv2 |
 //! | [`device_tree`] | RAM, command line, PCIe host bridge, as the boot loader tells them |
 //! | [`demo`] | what is done with the disks |
-//! | [`bench`] | what that costs |
+//! | [`bench`](mod@bench) | what that costs |
 //! | [`pcie`] | USB controllers behind an ECAM host bridge |
 //!
 //! What it does not do: more than one core (the others stay where firmware parked them), user
