@@ -15,7 +15,7 @@
 //! | [`disk`] | disk images made and checked with the real tools |
 //! | [`qemu`], [`marker`], [`transcript`] | the emulator, its console and its control socket; what the board says in marker lines |
 //! | [`demo`], [`run`] | the demo, its verdict, and a plain run |
-//! | [`bench`] | what the stack costs, and the table of it |
+//! | [`bench`](mod@bench) | what the stack costs, and the table of it |
 //! | [`check`], [`mod@test`] | what CI runs |
 //!
 //! Errors are [`anyhow::Error`]s whose alternate form (`{:#}`) is one line that says what to do.
