@@ -203,7 +203,9 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         if !keeps_waiting || matches!(work, Work::Unit(_)) {
             self.work_ended(function, work, outcome, now);
         }
-        self.schedule(function, now);
+        if self.waiting != 0 || self.bring_ups {
+            self.schedule(function, now);
+        }
     }
 
     #[inline]

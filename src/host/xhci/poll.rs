@@ -86,7 +86,7 @@ impl<B: Bus> Xhci<'_, B> {
 
     /// Goes on behind the event that was looked at. A batch that is longer than half the ring is
     /// acknowledged on the way.
-    #[inline]
+    #[inline(always)]
     fn leave_event(&mut self) {
         if let Some(base) = &mut self.base {
             base.events.advance();

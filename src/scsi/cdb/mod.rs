@@ -81,6 +81,14 @@ impl Cdb {
         }
     }
 
+    /// A block of 10 bytes as a little-endian number.
+    const fn ten_in_words(bytes: u128) -> Self {
+        Self {
+            bytes: bytes.to_le_bytes(),
+            length: 10,
+        }
+    }
+
     const fn twelve(bytes: [u8; 12]) -> Self {
         let [a, b, c, d, e, f, g, h, i, j, k, l] = bytes;
         Self {

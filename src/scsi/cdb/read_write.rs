@@ -101,9 +101,12 @@ pub const fn write(extent: Extent, access: UnitAccess) -> Command {
 const fn block(ten: u8, sixteen: u8, access: UnitAccess, extent: Extent) -> Cdb {
     let flags = access.bit();
     if let Some((lba, blocks)) = extent.for_ten() {
-        let [a, b, c, d] = lba.to_be_bytes();
-        let [high, low] = blocks.to_be_bytes();
-        return Cdb::ten([ten, flags, a, b, c, d, 0, high, low, 0]);
+        // In words, because it is made for every command: operation and flags, then the block's
+        // number and the count, highest byte first, with a byte between.
+        let head = ten as u128 | (flags as u128) << 8;
+        let number = (lba.swap_bytes() as u128) << 16;
+        let count = (blocks.swap_bytes() as u128) << 56;
+        return Cdb::ten_in_words(head | number | count);
     }
     let [a, b, c, d, e, f, g, h] = extent.lba.to_be_bytes();
     let [k, l, m, n] = extent.blocks.to_be_bytes();

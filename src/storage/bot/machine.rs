@@ -206,7 +206,33 @@ impl Machine {
     }
 
     /// Takes what happened, and says what to do next.
+    #[inline]
     pub fn step(&mut self, input: Input) -> Action {
+        match (self.phase, input) {
+            // What nearly every command is made of, ahead of what may go wrong.
+            (
+                Phase::Transfer,
+                Input::Data {
+                    outcome: Outcome::Complete,
+                    actual,
+                    status: None,
+                },
+            ) => self.data_moved(actual),
+            (
+                Phase::Transfer,
+                Input::Status(Ok(Ok(
+                    csw @ Csw {
+                        status: CswStatus::Passed,
+                        ..
+                    },
+                ))),
+            ) => self.ended(csw),
+            _ => self.step_further(input),
+        }
+    }
+
+    #[inline(never)]
+    fn step_further(&mut self, input: Input) -> Action {
         match (self.phase, input) {
             (Phase::Idle, _) => Action::Wait,
             (Phase::Recovery(step, error), Input::Operated(result)) => {
@@ -262,13 +288,7 @@ impl Machine {
             Outcome::Complete | Outcome::Short => match status {
                 Some(Ok(csw)) => self.status_in_place_of_data(csw),
                 Some(Err(fault)) => self.recover(BotError::Status(fault)),
-                None => {
-                    self.data = Data::Moved(actual);
-                    match (self.phase, self.status) {
-                        (Phase::Transfer, StatusRead::Due) => self.read_status(),
-                        _ => Action::Wait,
-                    }
-                }
+                None => self.data_moved(actual),
             },
             Outcome::Stall => {
                 self.data = Data::Halted(actual);
@@ -283,6 +303,15 @@ impl Machine {
                 Action::Wait
             }
             other => self.recover_transfer(other),
+        }
+    }
+
+    #[inline]
+    fn data_moved(&mut self, actual: u32) -> Action {
+        self.data = Data::Moved(actual);
+        match (self.phase, self.status) {
+            (Phase::Transfer, StatusRead::Due) => self.read_status(),
+            _ => Action::Wait,
         }
     }
 
@@ -320,6 +349,7 @@ impl Machine {
         }
     }
 
+    #[inline]
     fn read_status(&mut self) -> Action {
         self.status = StatusRead::Pending;
         Action::ReadStatus
@@ -362,6 +392,7 @@ impl Machine {
     }
 
     /// A good status has come.
+    #[inline]
     fn ended(&mut self, csw: Csw) -> Action {
         match (self.data, self.expected) {
             // IN data and status share a pipe, in order: the data was moved in full.
