@@ -16,6 +16,7 @@
 //! | [`qemu`], [`marker`], [`transcript`] | the emulator, its console and its control socket; what the board says in marker lines |
 //! | [`demo`], [`run`] | the demo, its verdict, and a plain run |
 //! | [`bench`](mod@bench) | what the stack costs, and the table of it |
+//! | [`quirk`] | what the stack makes of a device that is not at hand |
 //! | [`check`], [`mod@test`] | what CI runs |
 //!
 //! Errors are [`anyhow::Error`]s whose alternate form (`{:#}`) is one line that says what to do.
@@ -32,6 +33,7 @@ pub mod marker;
 pub mod packages;
 pub mod progress;
 pub mod qemu;
+pub mod quirk;
 pub mod run;
 pub mod test;
 pub mod toolchain;
