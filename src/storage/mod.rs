@@ -8,3 +8,4 @@ pub mod choose;
 pub mod function;
 pub mod ladder;
 pub mod quirks;
+pub mod uas;
