@@ -17,7 +17,7 @@
 //! Data that a device has passed over is taken back by stopping its pipe. That takes back the data of
 //! its neighbours too: theirs is queued again from where it had come to.
 //!
-//! The rungs of recovery are in [`tasks`](super::tasks). Read UAS §4.3 and §6.
+//! The rungs of recovery are in `tasks`. Read UAS §4.3 and §6.
 
 use super::nexus::{Data, Nexus, State};
 use super::tags::{MAX_TAGS, TagSet};
