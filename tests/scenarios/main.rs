@@ -3,7 +3,9 @@
 //! `every_step` makes one thing go wrong at every step there is. A field report becomes a test in `field_cases`, named after what the device does.
 
 mod attempts;
+mod controllers;
 mod every_step;
+mod exhausted_pool;
 mod field_cases;
 mod good_disk;
 mod leaving;
@@ -11,3 +13,5 @@ mod letting_go;
 mod persistent;
 mod recovery;
 mod rig;
+mod staging;
+mod two_disks;
