@@ -47,6 +47,27 @@ impl<const N: usize> Block<'_, N> {
         unsafe { self.store(OFFSET, value) }
     }
 
+    /// Reads the first `COUNT` 32-bit fields.
+    #[inline(always)]
+    #[must_use]
+    pub fn read<const COUNT: usize>(&self) -> [u32; COUNT] {
+        const { assert!(4 * COUNT <= N) }
+        core::array::from_fn(|index| {
+            // SAFETY: aligned and inside the block; nothing borrows the piece.
+            u32::from_le(unsafe { self.start.add(4 * index).cast::<u32>().read_volatile() })
+        })
+    }
+
+    /// Writes the first `COUNT` 32-bit fields, in their order.
+    #[inline(always)]
+    pub fn write<const COUNT: usize>(&self, fields: [u32; COUNT]) {
+        const { assert!(4 * COUNT <= N) }
+        for (index, field) in fields.into_iter().enumerate() {
+            // SAFETY: aligned and inside the block, as just asserted.
+            unsafe { self.store(4 * index, field) }
+        }
+    }
+
     /// Writes element `index` of the array of `COUNT` 32-bit fields at byte `OFFSET`. An index
     /// outside of the array is not written.
     #[inline(always)]

@@ -106,6 +106,11 @@ impl<B: Bus> HostController for Controller<'_, B> {
     }
 
     #[inline]
+    fn is_due(&self, now: Instant) -> bool {
+        pass!(self, driver => driver.is_due(now))
+    }
+
+    #[inline]
     fn poll(&mut self, pool: &mut Pool<'_>, now: Instant) -> Option<Event> {
         pass!(self, driver => driver.poll(pool, now))
     }
@@ -192,6 +197,11 @@ impl<B: Bus> Endpoints for Controller<'_, B> {
         transfer: &Transfer<'_>,
     ) -> Result<(), HostError> {
         pass!(self, driver => driver.submit(endpoint, transfer))
+    }
+
+    #[inline]
+    fn send(&mut self, endpoint: EndpointHandle, transfer: &Transfer<'_>) -> Result<(), HostError> {
+        pass!(self, driver => driver.send(endpoint, transfer))
     }
 
     #[inline]

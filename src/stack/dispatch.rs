@@ -47,6 +47,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         self.dispatch_rare(event, now);
     }
 
+    #[cold]
     fn dispatch_rare(&mut self, event: BusEvent, now: Instant) {
         match event {
             BusEvent::Transfer { .. } => {}
@@ -236,7 +237,10 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             return;
         };
         entry.state = match action {
-            Action::Issue(command) => UnitState::BringUp(machine, Next::Issue(command)),
+            Action::Issue(command) => {
+                self.bring_ups = true;
+                UnitState::BringUp(machine, Next::Issue(command))
+            }
             Action::Wait(until) => {
                 self.next_timer = self.next_timer.min(until);
                 UnitState::BringUp(machine, Next::Time(until))
@@ -301,6 +305,8 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let again = matches!(error, BlockError::MediumChanged | BlockError::NoMedium);
         let is_ready = |entry: &UnitEntry| matches!(entry.state, UnitState::Ready(_));
         if again && self.units.get(usize::from(unit)).is_some_and(is_ready) {
+            // What waits was meant for the medium that has gone.
+            self.end_requests_of(unit, error);
             self.bring_up(unit, now);
         }
     }
@@ -345,6 +351,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     }
 
     /// Looks at the deadlines of functions and the pauses of units.
+    #[cold]
     pub(super) fn run_timers(&mut self, now: Instant) {
         self.next_timer = Instant::NEVER;
         for index in 0..self.functions.len() {

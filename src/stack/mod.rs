@@ -27,6 +27,7 @@ use crate::scsi::unit::UnitEntry;
 use crate::storage::function::Function;
 use crate::storage::ladder::Ladder;
 use crate::time::{Duration, Instant};
+use crate::usb::bus::countable;
 use crate::usb::{Bus, BusStorage, ControllerSlot, DeviceEntry, Driver, PortEntry, UsbError};
 pub use disk::Disk;
 use recover::Home;
@@ -40,7 +41,8 @@ pub use tables::Tables;
 const POLL_BUDGET: usize = 256;
 
 /// The memory that a host works with, from its caller: a slice for each table. Longer slices let
-/// more things be there at the same time; a full table is a typed error on what did not fit.
+/// more things be there at the same time, up to 255 of each; a full table is a typed error on what did
+/// not fit.
 #[derive(Debug)]
 pub struct Storage<'s, C> {
     /// One for each controller.
@@ -103,6 +105,12 @@ pub struct Host<'s, P: Platform, C = Controller<'s, <P as Platform>::Bus>> {
     sequence: u32,
     /// Requests that no command was issued for yet, or that want another.
     waiting: usize,
+    /// The place of the newest request.
+    newest: u8,
+    /// Requests that have ended and whose completion was not taken.
+    completions: usize,
+    /// Some unit may want a command for its bring-up.
+    bring_ups: bool,
     /// A rail without power, and until when.
     rail_off: Option<(u8, Instant)>,
     /// When functions and units must be looked at.
@@ -134,14 +142,17 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
                 },
                 Pool::new(region, pool),
             ),
-            functions,
-            units,
-            requests,
-            holders,
+            functions: countable(functions),
+            units: countable(units),
+            requests: countable(requests),
+            holders: countable(holders),
             policy: Policy::DEFAULT,
             staging: None,
             sequence: 0,
             waiting: 0,
+            newest: 0,
+            completions: 0,
+            bring_ups: false,
             rail_off: None,
             next_timer: Instant::NEVER,
         }
@@ -177,6 +188,15 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
     #[inline]
     pub fn poll(&mut self) -> Instant {
         let now = self.platform.now();
+        if now < self.next_timer && !self.bus.is_due(now) {
+            return self.bus.next_wake().min(self.next_timer);
+        }
+        self.work(now)
+    }
+
+    /// A poll that finds something, most likely.
+    #[inline(never)]
+    fn work(&mut self, now: Instant) -> Instant {
         for _ in 0..POLL_BUDGET {
             match self.bus.poll(now) {
                 Some(event) => self.dispatch(event, now),

@@ -7,6 +7,7 @@ use crate::platform::Platform;
 use crate::scsi::bring_up::BringUpError;
 use crate::scsi::inquiry::Inquiry;
 use crate::scsi::unit::{UnitEntry, UnitState};
+use crate::storage::bot::transport::CopyCount;
 use crate::usb::{DeviceInfo, Driver};
 
 /// Whether a disk can be used.
@@ -67,6 +68,14 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             state,
             inquiry,
         })
+    }
+
+    /// How much of a disk's data was copied rather than reached by the controller itself, since its
+    /// device was configured; all units of a device are counted together. `None` once it has gone.
+    pub fn copies(&self, disk: DiskId) -> Option<CopyCount> {
+        let function = self.unit(disk)?.function;
+        let slot = self.functions.get(usize::from(function))?;
+        Some(slot.function.transport()?.copies())
     }
 
     /// The first disk that can be used.

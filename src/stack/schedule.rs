@@ -2,11 +2,10 @@
 //! their submission.
 
 use super::Host;
-use super::recover::REISSUES;
 use crate::block::queue::RequestState;
 use crate::platform::Platform;
 use crate::scsi::transport::{DataPlace, Outcome, Request};
-use crate::scsi::unit::{Next, UnitState, transport_failed};
+use crate::scsi::unit::{Next, UnitEntry, UnitState, transport_failed};
 use crate::time::{Duration, Instant};
 use crate::usb::Driver;
 
@@ -24,11 +23,7 @@ pub(super) enum Work {
 impl<P: Platform, C: Driver> Host<'_, P, C> {
     /// Gives an idle function its next command.
     pub(super) fn schedule(&mut self, function: u8, now: Instant) {
-        while self
-            .functions
-            .get(usize::from(function))
-            .is_some_and(|slot| slot.function.is_idle())
-        {
+        while self.is_idle(function) {
             let begun = match self.next_bring_up(function) {
                 Some(unit) => self.begin_bring_up(function, unit, now),
                 None => match self.next_request(function) {
@@ -42,17 +37,52 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         }
     }
 
-    fn next_bring_up(&self, function: u8) -> Option<u8> {
-        let wants = |state: &UnitState| matches!(state, UnitState::BringUp(_, Next::Issue(_)));
-        let is_due = |entry: &super::UnitEntry| entry.function == function && wants(&entry.state);
+    #[inline]
+    fn is_idle(&self, function: u8) -> bool {
+        let slot = self.functions.get(usize::from(function));
+        slot.is_some_and(|slot| slot.function.is_idle())
+    }
+
+    #[inline]
+    fn next_bring_up(&mut self, function: u8) -> Option<u8> {
+        if self.bring_ups {
+            self.find_bring_up(function)
+        } else {
+            None
+        }
+    }
+
+    #[cold]
+    fn find_bring_up(&mut self, function: u8) -> Option<u8> {
+        let wants =
+            |entry: &UnitEntry| matches!(entry.state, UnitState::BringUp(_, Next::Issue(_)));
+        self.bring_ups = self.units.iter().any(wants);
+        let is_due = |entry: &UnitEntry| entry.function == function && wants(entry);
         self.units.iter().position(is_due).map(|index| index as u8)
     }
 
     /// The oldest waiting request on a unit of the function.
+    #[inline]
     fn next_request(&self, function: u8) -> Option<u8> {
-        if self.waiting == 0 {
-            return None;
+        match self.waiting {
+            0 => None,
+            // Most likely nobody waits but who has just come.
+            1 if self.is_next(self.newest, function) => Some(self.newest),
+            _ => self.oldest_request(function),
         }
+    }
+
+    /// Whether a request waits for a command of the function.
+    #[inline]
+    fn is_next(&self, request: u8, function: u8) -> bool {
+        let slot = self.requests.get(usize::from(request));
+        slot.is_some_and(|slot| {
+            slot.state == RequestState::Waiting && self.is_unit_of(slot.disk.index, function)
+        })
+    }
+
+    #[inline(never)]
+    fn oldest_request(&self, function: u8) -> Option<u8> {
         let mut oldest: Option<(u32, u8)> = None;
         for (index, slot) in (0_u8..).zip(self.requests.iter()) {
             if slot.state != RequestState::Waiting || !self.is_unit_of(slot.disk.index, function) {
@@ -85,38 +115,53 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             return false;
         };
         *next = Next::Ended;
+        let lun = entry.lun;
+        let timeout = self.time_left(function, true, now);
         let request = Request {
-            lun: entry.lun,
+            lun,
             command,
             data: DataPlace::Scratch,
-            timeout: self.policy.bring_up,
+            timeout: timeout.min(self.policy.bring_up),
         };
         self.begin(function, Work::Unit(unit), &request, now)
     }
 
     /// Issues the next command of a request.
     #[inline]
-    pub(super) fn begin_request(&mut self, function: u8, request: u8, now: Instant) -> bool {
+    fn begin_request(&mut self, function: u8, request: u8, now: Instant) -> bool {
         let Some(slot) = self.requests.get_mut(usize::from(request)) else {
             return false;
         };
         let Some(unit) = self.units.get_mut(usize::from(slot.disk.index)) else {
             return false;
         };
+        let interrupted = slot.interruptions != 0;
         match unit.command_for(slot, &self.policy) {
             Ok(mut command) => {
-                // Issued again, it shares the time of an episode with the other tries.
-                if slot.interruptions != 0 {
-                    let episode = self.policy.episode.as_micros();
-                    let share = Duration::from_micros(episode / u64::from(REISSUES));
-                    command.timeout = command.timeout.min(share);
-                }
+                command.timeout = command
+                    .timeout
+                    .min(self.time_left(function, interrupted, now));
                 self.begin(function, Work::Request(request), &command, now)
             }
             Err(error) => {
                 self.end_request(request, Err(error));
                 false
             }
+        }
+    }
+
+    /// How long a command may take that is issued again after an interruption: no longer than the
+    /// episode of recovery that its device is in. A new request begins with a clean slate.
+    #[inline]
+    fn time_left(&mut self, function: u8, interrupted: bool, now: Instant) -> Duration {
+        let Some(slot) = self.functions.get_mut(usize::from(function)) else {
+            return Duration::ZERO;
+        };
+        if interrupted {
+            slot.ladder.time_left(self.policy.episode, now)
+        } else {
+            slot.ladder.succeeded();
+            Duration::MAX
         }
     }
 

@@ -1,6 +1,6 @@
 //! The table of devices: identity, description, and the one operation under way on each.
 
-use super::bus::Configuring;
+use super::bus::{Configuring, Fate};
 use super::descriptor::Device;
 use super::error::UsbError;
 use super::operation::Running;
@@ -33,8 +33,9 @@ pub enum DeviceState {
     Failed(UsbError),
     /// It has gone; the controller still has to let go of it.
     Closing,
-    /// Its controller has stopped; its driver still has to be told.
-    Orphaned,
+    /// Its controller reaches its memory no more; its driver still has to be told what becomes of
+    /// it.
+    Orphaned(Fate),
 }
 
 /// Who began the operation that is under way on a device.
@@ -107,7 +108,7 @@ impl DeviceEntry {
     /// When the device wants to be looked at.
     pub(crate) fn deadline(&self) -> Instant {
         match self.state {
-            DeviceState::Orphaned => Instant::from_micros(0),
+            DeviceState::Orphaned(_) => Instant::from_micros(0),
             _ => self.deadline,
         }
     }

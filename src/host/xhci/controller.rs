@@ -95,12 +95,20 @@ impl<B: Bus> HostController for Xhci<'_, B> {
     }
 
     #[inline]
-    fn poll(&mut self, pool: &mut Pool<'_>, now: Instant) -> Option<Event> {
+    fn is_due(&self, now: Instant) -> bool {
         let ready = match &self.base {
             Some(base) => base.events.is_ready(),
             None => false,
         };
-        if !ready && now < self.wake {
+        ready || now >= self.wake
+    }
+
+    #[inline]
+    fn poll(&mut self, pool: &mut Pool<'_>, now: Instant) -> Option<Event> {
+        if let Some(event) = self.take_transfer() {
+            return Some(event);
+        }
+        if !self.is_due(now) {
             return None;
         }
         self.poll_further(pool, now)
@@ -109,7 +117,11 @@ impl<B: Bus> HostController for Xhci<'_, B> {
     #[inline]
     fn acknowledge_events(&mut self) {
         if let Some(base) = &mut self.base {
-            base.events.acknowledge(&self.blocks);
+            // The next interrupt comes only when this one was answered (`xHCI 1.2 §4.17.2`).
+            let interrupts = self.options.interrupts != Interrupts::Polled;
+            if interrupts || base.events.is_worth_telling() {
+                base.events.acknowledge(&self.blocks);
+            }
         }
     }
 
@@ -117,6 +129,7 @@ impl<B: Bus> HostController for Xhci<'_, B> {
         self.read_alive()
     }
 
+    #[inline]
     fn next_deadline(&self) -> Instant {
         self.wake
     }

@@ -23,7 +23,10 @@ enum Taken {
     Nothing,
     /// An event that says nothing to the core.
     Quietly,
-    Event(Event),
+    /// The end of a transfer.
+    Transfer(Ended, EndpointHandle),
+    /// Something about a root port.
+    Port(RootPort),
 }
 
 impl Ended {
@@ -41,8 +44,22 @@ impl Ended {
 
 /// Polling.
 impl<B: Bus> Xhci<'_, B> {
-    /// The part of a poll that has something to do, out of the way of one that has not.
-    #[inline(never)]
+    /// Takes the end of a transfer, if that is the next event and nothing is to be reported before
+    /// it: what most polls are for.
+    #[inline]
+    pub(super) fn take_transfer(&mut self) -> Option<Event> {
+        let event = self.base.as_ref()?.events.peek()?;
+        if self.pending || event.kind() != kind::TRANSFER_EVENT {
+            return None;
+        }
+        match self.on_transfer(&event) {
+            Taken::Transfer(ended, endpoint) => Some(ended.event(endpoint)),
+            _ => None,
+        }
+    }
+
+    /// The part of a poll that has something else to do, out of the way.
+    #[cold]
     pub(super) fn poll_further(&mut self, pool: &mut Pool<'_>, now: Instant) -> Option<Event> {
         for _ in 0..EVENTS_PER_POLL {
             if self.pending
@@ -51,7 +68,8 @@ impl<B: Bus> Xhci<'_, B> {
                 return Some(event);
             }
             match self.take_event(pool, now) {
-                Taken::Event(event) => return Some(event),
+                Taken::Transfer(ended, endpoint) => return Some(ended.event(endpoint)),
+                Taken::Port(port) => return Some(Event::Port(port)),
                 Taken::Quietly => {}
                 Taken::Nothing => break,
             }
@@ -87,9 +105,7 @@ impl<B: Bus> Xhci<'_, B> {
         match event.kind() {
             kind::COMMAND_COMPLETION => self.on_command(event, pool, now),
             kind::PORT_CHANGE => match event.port().checked_sub(1) {
-                Some(port) if port < self.parameters.ports => {
-                    return Taken::Event(Event::Port(RootPort(port)));
-                }
+                Some(port) if port < self.parameters.ports => return Taken::Port(RootPort(port)),
                 _ => self.count_unexpected(),
             },
             kind::HOST_CONTROLLER if event.completion_code() == code::EVENT_RING_FULL => {
@@ -120,43 +136,47 @@ impl<B: Bus> Xhci<'_, B> {
     fn on_transfer(&mut self, event: &Trb) -> Taken {
         let place = self.place_of(event.slot(), event.dci());
         let endpoint = place.and_then(|place| Some((place, self.endpoints.get_mut(place)?)));
-        let (verdict, handle) = match endpoint {
-            Some((place, endpoint)) if !event.has(Flags::EVENT_DATA) => {
-                let verdict = match &mut endpoint.transfers {
-                    Some(transfers) => transfers.take(&mut self.records, event),
-                    None => Verdict::Stray,
-                };
-                if let Verdict::Ended(ended) = verdict
-                    && !ended.outcome.is_ok()
-                    && endpoint.state == EndpointState::Running
-                {
-                    endpoint.state = EndpointState::Halted;
-                }
-                (verdict, endpoint.handle(place))
-            }
-            _ => (
-                Verdict::Stray,
-                EndpointHandle {
-                    index: 0,
-                    generation: 0,
-                },
-            ),
+        let Some((place, endpoint)) = endpoint.filter(|_| !event.has(Flags::EVENT_DATA)) else {
+            return self.stray();
         };
-        if let Verdict::Missed(ended) = verdict {
-            // The event stays: it belongs to a transfer behind this one.
-            let count = &mut self.statistics.missed_events;
-            *count = count.wrapping_add(1);
-            return Taken::Event(ended.event(handle));
+        let handle = endpoint.handle(place);
+        let verdict = match &mut endpoint.transfers {
+            Some(transfers) => transfers.take(&mut self.records, event),
+            None => Verdict::Stray,
+        };
+        let Verdict::Ended(ended) = verdict else {
+            return self.on_no_end(verdict, handle);
+        };
+        if !ended.outcome.is_ok() && endpoint.state == EndpointState::Running {
+            endpoint.state = EndpointState::Halted;
         }
         self.leave_event();
+        Taken::Transfer(ended, handle)
+    }
+
+    /// An event of a transfer that does not end it.
+    #[cold]
+    fn on_no_end(&mut self, verdict: Verdict, handle: EndpointHandle) -> Taken {
         match verdict {
-            Verdict::Ended(ended) => Taken::Event(ended.event(handle)),
-            Verdict::Noted | Verdict::Missed(_) => Taken::Quietly,
-            Verdict::Stray => {
-                self.count_unexpected();
+            Verdict::Missed(ended) => {
+                // The event stays: it belongs to a transfer behind this one.
+                let count = &mut self.statistics.missed_events;
+                *count = count.wrapping_add(1);
+                Taken::Transfer(ended, handle)
+            }
+            Verdict::Noted | Verdict::Ended(_) => {
+                self.leave_event();
                 Taken::Quietly
             }
+            Verdict::Stray => self.stray(),
         }
+    }
+
+    #[cold]
+    fn stray(&mut self) -> Taken {
+        self.leave_event();
+        self.count_unexpected();
+        Taken::Quietly
     }
 
     /// The place of the endpoint that an event names.

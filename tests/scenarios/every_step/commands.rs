@@ -31,6 +31,7 @@ fn passing() -> Vec<Action> {
         Action::StatusLength(14),
         Action::StatusLength(0),
         Action::Fail(Sense::ABORTED),
+        Action::Fail(Sense::new(6, 0x2a, 0x01)),
         Action::Fail(Sense::NONE),
     ]
 }
