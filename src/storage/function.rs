@@ -257,6 +257,9 @@ impl Function {
 
     /// The device has gone: no more commands; what is under way ends with [`Function::closed`].
     pub fn gone(&mut self) {
+        if self.is_free() {
+            return;
+        }
         self.state = State::Leaving;
         if let Some(transport) = self.transport.as_mut() {
             transport.gone();

@@ -2,6 +2,8 @@
 //! back.
 
 use crate::rig::{CALL_LIMIT, HIGH_PORT, Rig, SUPER_PORT};
+use rootport::block::{BlockDevice, Lba};
+use rootport::time::Duration;
 use rootport::usb::ControllerState;
 use rootport_models::controller::xhci::{Death, Faults, Traits};
 use rootport_models::device::field::good_stick;
@@ -26,15 +28,17 @@ fn dies(death: Death, at: Nanoseconds, seed: u64) {
         .build();
     rig.plug(HIGH_PORT, stick.clone());
     rig.plug(SUPER_PORT, fast.clone());
-    let mut lba = 0;
+    let before = at.saturating_sub(2_000_000) / 1_000;
+    rig.host
+        .poll_until(Duration::from_micros(before), |_| false);
+    let mut buffer = rig.machine.buffer(8 * 512 + 5, 0);
     while rig.machine.now() < at + 1_000_000 {
         if let Ok(disk) = rig.host.first_disk() {
-            lba = (lba + 7) % 1000;
-            let result = rig.within(CALL_LIMIT, |rig| rig.read_at(disk, lba, 8 * 512, 5));
-            drop(result);
-        } else {
-            rig.run(rootport::time::Duration::from_millis(10));
+            let _any = rig.within(CALL_LIMIT, |rig| {
+                rig.host.disk(disk).read(Lba(7), &mut buffer[5..])
+            });
         }
+        rig.run(Duration::from_micros(20));
     }
     if death == Death::AllOnes {
         return is_gone(&mut rig);
@@ -54,7 +58,7 @@ fn dies(death: Death, at: Nanoseconds, seed: u64) {
 
 /// All registers read as ones: there is nothing to start again.
 fn is_gone(rig: &mut Rig) {
-    rig.run(rootport::time::Duration::from_secs(60));
+    rig.run(Duration::from_secs(60));
     let states: Vec<_> = rig
         .host
         .bus()
