@@ -195,11 +195,6 @@ impl<'s, C: Driver> Bus<'s, C> {
     /// told how far its events were taken; [`Bus::next_wake`] says whether there is more at once.
     #[inline]
     pub fn poll(&mut self, now: Instant) -> Option<BusEvent> {
-        if now >= self.next_timer
-            && let Some(event) = self.run_timers(now)
-        {
-            return Some(event);
-        }
         while let Some(driver) = self
             .controllers
             .get_mut(self.cursor)
@@ -219,6 +214,10 @@ impl<'s, C: Driver> Bus<'s, C> {
             self.taken = 0;
         }
         self.cursor = 0;
+        // Behind the events: what has ended in time, but was not told of, has not timed out.
+        if now >= self.next_timer {
+            return self.run_timers(now);
+        }
         None
     }
 

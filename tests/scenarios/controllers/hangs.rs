@@ -1,6 +1,7 @@
 //! Steps of a controller that never end: resets, ports, the command ring, halting.
 
 use crate::rig::{CALL_LIMIT, HIGH_PORT, OTHER_PORT, Rig};
+use rootport::block::BlockError;
 use rootport::host::ControllerFault;
 use rootport::time::Duration;
 use rootport::usb::{ControllerState, PortState, UsbError};
@@ -69,14 +70,21 @@ fn a_command_ring_that_cannot_be_aborted_costs_a_restart_and_the_disks_come_back
 }
 
 #[test]
-fn a_controller_that_does_not_halt_is_reset_all_the_same() {
+fn a_controller_that_does_not_halt_is_cut_off_from_memory_and_given_up() {
     let mut faults = Faults::none();
     faults.never_halts = true;
     faults.abort_hangs = true;
-    faults.commands.insert(2, CompletionFault::Never);
+    faults.commands.insert(3, CompletionFault::Never);
     let mut rig = Rig::faulty(Options::default(), Traits::default(), faults);
     let disk = rig.disk(HIGH_PORT, good_stick());
     rig.check(disk, 0, 8);
+    // Its first command after the disk is there: another one is plugged in.
+    rig.plug(OTHER_PORT, good_stick());
+    rig.run(Duration::from_secs(30));
+    let halt = ControllerState::Failed(ControllerFault::HaltTimeout);
+    assert_eq!(state(&rig), halt);
+    assert_eq!(rig.read(disk, 0, 512), Err(BlockError::Disconnected));
+    assert_eq!(rig.host.bus().devices().count(), 0);
 }
 
 #[test]
