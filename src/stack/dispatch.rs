@@ -125,9 +125,11 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         };
         match attached {
             Ok(()) => self.bus.set_driver_name(device, "bot"),
-            Err(error) => self
-                .platform
-                .log(format_args!("usb: no storage driver: {error:?}")),
+            Err(error) => {
+                self.bus.set_failed(device, error);
+                self.platform
+                    .log(format_args!("usb: no storage driver: {error:?}"));
+            }
         }
     }
 
@@ -165,7 +167,9 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             Some(slot) => slot.absent_until.take().is_some(),
             None => return,
         };
-        if was_absent {
+        // One that left before it served has no units to bring back.
+        let is_its = |entry: &UnitEntry| !entry.is_free() && entry.function == function;
+        if was_absent && self.units.iter().any(is_its) {
             self.bring_back_units(function, transfer_bytes, now);
         } else {
             self.add_units(function, info.controller, transfer_bytes, highest, now);

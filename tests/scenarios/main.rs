@@ -4,7 +4,9 @@
 //! `field_cases`, named after what the device does.
 
 mod attempts;
+mod controllers;
 mod every_step;
+mod exhausted_pool;
 mod field_cases;
 mod good_disk;
 mod leaving;
@@ -13,3 +15,5 @@ mod medium;
 mod persistent;
 mod recovery;
 mod rig;
+mod staging;
+mod two_disks;

@@ -8,7 +8,7 @@ use rootport::Host;
 use rootport::block::queue::DiskId;
 use rootport::block::{BlockDevice, BlockError, Geometry, Lba};
 use rootport::host::Controller;
-use rootport::host::xhci::{Options as XhciOptions, Xhci, XhciMemory};
+use rootport::host::xhci::{Interrupts, Options as XhciOptions, Xhci, XhciMemory};
 use rootport::platform::Platform;
 use rootport::stack::{DiskInfo, DiskState, Tables};
 use rootport::time::{Duration, Instant};
@@ -88,6 +88,12 @@ impl Rig {
         let memory: &'static mut XhciMemory<8, 32, 64> = Box::leak(Box::new(XhciMemory::new()));
         let xhci = Xhci::new(bus, 0, memory.slices(), driver);
         let xhci = xhci.expect("the model is a plausible controller");
+        if driver.interrupts != Interrupts::Polled {
+            let half = xhci.interrupt_half();
+            machine.on_interrupt(index, move || {
+                half.acknowledge();
+            });
+        }
         host.add_controller(Controller::Xhci(xhci))
             .expect("there is room for a controller");
         host.start();

@@ -10,7 +10,9 @@ use super::interrupt::Interrupts;
 use super::regs::{IMAN, IMOD, LEGACY, USBCMD, USBSTS, interrupter, legacy, operational};
 use super::{EndpointState, Xhci};
 use crate::dma::{Owner, Pool, release};
-use crate::host::{Capabilities, ControllerFault, Event, HostController, Requirement};
+use crate::host::{
+    Capabilities, ControllerFault, Event, HostController, Requirement, RootPort, RootPorts,
+};
 use crate::mmio::{Bus, ChangeBits, Registers};
 use crate::time::{Duration, Instant};
 
@@ -187,11 +189,9 @@ impl<B: Bus> Xhci<'_, B> {
         match self.is_done(step) {
             Err(fault) => self.arrive(goal, Err(fault)),
             Ok(true) => self.finish_step(goal, step, pool, now),
-            Ok(false) if now >= deadline => match (goal, step) {
-                // A reset may still tame what does not halt.
-                (Goal::Stopped, Step::Halt) => self.begin(goal, Step::Reset, now),
-                _ => self.arrive(goal, Err(step.fault())),
-            },
+            // What does not halt may not be reset either (`xHCI 1.2 §5.4.1`, HCRST): whoever can must
+            // cut it off from memory.
+            Ok(false) if now >= deadline => self.arrive(goal, Err(step.fault())),
             Ok(false) => self.wake = now + LOOK,
         }
     }
@@ -233,7 +233,13 @@ impl<B: Bus> Xhci<'_, B> {
                 }
                 self.arrive(goal, Ok(()));
             }
-            (_, Step::Run) => self.arrive(goal, Ok(())),
+            (_, Step::Run) => {
+                // Where it can be switched, the power of ports is off after a reset (`xHCI 1.2 §5.4.8`, PP).
+                for port in 0..self.parameters.ports {
+                    self.power_port(RootPort(port), true);
+                }
+                self.arrive(goal, Ok(()));
+            }
         }
     }
 

@@ -428,6 +428,13 @@ impl<'s, C: Driver> Bus<'s, C> {
         self.ports.iter().filter(|port| port.in_use)
     }
 
+    /// A described device could not be taken into use: the tree says why.
+    pub fn set_failed(&mut self, device: DeviceId, error: UsbError) {
+        if let Some(entry) = self.device_mut(device) {
+            entry.state = DeviceState::Failed(error);
+        }
+    }
+
     /// Says who uses a device, for the tree.
     pub fn set_driver_name(&mut self, device: DeviceId, name: &'static str) {
         if let Some(entry) = self.device_mut(device) {

@@ -210,6 +210,20 @@ fn a_busy_handler_gets_no_second_interrupt_until_it_says_so() {
 }
 
 #[test]
+fn a_ring_that_was_emptied_meanwhile_does_not_interrupt() {
+    let mut raw = Raw::running(Traits::default());
+    raw.queue_command([0, 0, 0, 23 << 10]);
+    raw.queue_command([0, 0, 0, 23 << 10]);
+    raw.write(raw.doorbells, 0);
+    raw.machine.advance(MILLISECOND);
+    raw.write(raw.operational + 4, 8);
+    raw.write(raw.interrupter(0), 3);
+    raw.write64(raw.interrupter(0x18), (raw.events + 32) | 8);
+    assert!(!raw.machine.interrupt_line(0));
+    assert_eq!(raw.machine.statistics(0).interrupts, 1);
+}
+
+#[test]
 fn moderation_spaces_interrupts() {
     let mut raw = Raw::running(Traits::default());
     raw.write(raw.interrupter(4), 4000);
@@ -219,6 +233,8 @@ fn moderation_spaces_interrupts() {
         raw.write(raw.interrupter(0), 3);
     }
     assert_eq!(raw.machine.statistics(0).interrupts, 1);
+    raw.queue_command([0, 0, 0, 23 << 10]);
+    raw.write(raw.doorbells, 0);
     raw.machine.advance(MILLISECOND);
     assert!(
         raw.machine.interrupt_line(0),

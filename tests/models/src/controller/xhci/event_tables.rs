@@ -155,6 +155,8 @@ impl Xhci {
         if clears_busy {
             interrupter.busy = false;
         }
+        // An empty ring does not interrupt, whatever was on it (§5.5.2.2).
+        interrupter.wants &= interrupter.used() != 0;
         self.write_held(around, index);
         self.try_interrupt(around, index);
     }

@@ -53,7 +53,7 @@ pub(super) struct Interrupter {
     held: VecDeque<Held>,
     pub(super) full: bool,
     /// An event that may interrupt was written, and none has (IPE, §4.17.2).
-    wants: bool,
+    pub(super) wants: bool,
     quiet_until: Nanoseconds,
     lost: bool,
 }

@@ -1,0 +1,109 @@
+//! A controller that dies: what is under way ends in time, it is started again, and its disks are
+//! back.
+
+use crate::rig::{CALL_LIMIT, HIGH_PORT, Rig, SUPER_PORT};
+use rootport::block::{BlockDevice, Lba};
+use rootport::time::Duration;
+use rootport::usb::ControllerState;
+use rootport_models::controller::xhci::{Death, Faults, Traits};
+use rootport_models::device::field::good_stick;
+use rootport_models::device::scsi::LogicalUnit;
+use rootport_models::device::{Link, Nanoseconds, Script};
+use rootport_models::machine::Options;
+
+/// Reads until the controller has died at `at`: the disks are back after that.
+fn dies(death: Death, at: Nanoseconds, seed: u64) {
+    let mut faults = Faults::none();
+    faults.death = Some((at, death));
+    let options = Options {
+        seed,
+        coherent: seed.is_multiple_of(2),
+        ..Options::default()
+    };
+    let mut rig = Rig::faulty(options, Traits::default(), faults);
+    let stick = good_stick();
+    let fast = Script::new()
+        .speed(Link::Super)
+        .unit(LogicalUnit::disk(65536, 512))
+        .build();
+    rig.plug(HIGH_PORT, stick.clone());
+    rig.plug(SUPER_PORT, fast.clone());
+    let before = at.saturating_sub(2_000_000) / 1_000;
+    rig.host
+        .poll_until(Duration::from_micros(before), |_| false);
+    let mut buffer = rig.machine.buffer(8 * 512 + 5, 0);
+    while rig.machine.now() < at + 1_000_000 {
+        if let Ok(disk) = rig.host.first_disk() {
+            let _any = rig.within(CALL_LIMIT, |rig| {
+                rig.host.disk(disk).read(Lba(7), &mut buffer[5..])
+            });
+        }
+        rig.run(Duration::from_micros(20));
+    }
+    if death == Death::AllOnes {
+        return is_gone(&mut rig);
+    }
+    for port in [HIGH_PORT, SUPER_PORT] {
+        let disk = rig.wait_for_disk(port);
+        rig.check(disk, 1, 20);
+        rig.write(disk, 5, &[1; 512]).unwrap();
+        rig.flush(disk).unwrap();
+    }
+    let restarted = stick.bus_resets().len() + fast.bus_resets().len();
+    assert!(
+        restarted >= 3,
+        "{death:?} at {at}: the ports were reset again: {restarted}"
+    );
+}
+
+/// All registers read as ones: there is nothing to start again.
+fn is_gone(rig: &mut Rig) {
+    rig.run(Duration::from_secs(60));
+    let states: Vec<_> = rig
+        .host
+        .bus()
+        .controllers()
+        .map(|(_, state, _)| state)
+        .collect();
+    assert!(
+        matches!(states[0], ControllerState::Failed(_)),
+        "{states:?}"
+    );
+    assert_eq!(rig.host.bus().devices().count(), 0);
+    assert!(rig.host.first_disk().is_err());
+}
+
+/// Moments of bring-up, enumeration and reading.
+fn moments() -> impl Iterator<Item = (Nanoseconds, u64)> {
+    let enumeration = (150..560).step_by(29).map(|at| at * 1_000_000);
+    let reading = (0..12).map(|step| 560_000_000 + step * 37_123);
+    enumeration.chain(reading).zip(1..)
+}
+
+#[test]
+fn a_host_system_error_at_any_moment_is_followed_by_a_restart() {
+    for (at, seed) in moments() {
+        dies(Death::HostSystemError, at, seed);
+    }
+}
+
+#[test]
+fn a_controller_error_at_any_moment_is_followed_by_a_restart() {
+    for (at, seed) in moments() {
+        dies(Death::ControllerError, at, seed);
+    }
+}
+
+#[test]
+fn a_silent_death_at_any_moment_is_followed_by_a_restart() {
+    for (at, seed) in moments() {
+        dies(Death::Silent, at, seed);
+    }
+}
+
+#[test]
+fn a_controller_that_has_left_the_bus_takes_its_disks_along() {
+    for (at, seed) in moments() {
+        dies(Death::AllOnes, at, seed);
+    }
+}

@@ -1,0 +1,87 @@
+//! A pool that is too small by any amount: what does not fit fails with a reason, leaks nothing, and
+//! its neighbour lives.
+
+use crate::rig::{HIGH_PORT, OTHER_PORT, POOL, Rig};
+use rootport::host::{ControllerFault, HostError};
+use rootport::time::Duration;
+use rootport::usb::{ControllerState, DeviceState, PortState, UsbError};
+use rootport_models::controller::xhci::{Faults, Traits};
+use rootport_models::device::field::good_stick;
+use rootport_models::machine::Options;
+
+fn with_pool(bytes: usize) -> Rig {
+    Rig::with_pool(Options::default(), Traits::default(), Faults::none(), bytes)
+}
+
+/// Bytes of the pool with a controller alone, with one disk, and with two.
+fn needs() -> [usize; 3] {
+    let mut rig = with_pool(POOL);
+    rig.run(Duration::from_millis(500));
+    let alone = rig.pool_used();
+    rig.disk(HIGH_PORT, good_stick());
+    let one = rig.host.pool_usage().high_water;
+    rig.disk(OTHER_PORT, good_stick());
+    [alone, one, rig.host.pool_usage().high_water]
+}
+
+fn is_pool_error(error: UsbError) -> bool {
+    matches!(error, UsbError::Controller(HostError::Pool(_)))
+}
+
+#[test]
+fn a_controller_that_does_not_fit_fails_with_the_reason() {
+    let [alone, ..] = needs();
+    for bytes in (4096..alone).step_by(4096) {
+        let mut rig = with_pool(bytes);
+        rig.run(Duration::from_secs(2));
+        let (_, state, _) = rig.host.bus().controllers().next().unwrap();
+        assert!(
+            matches!(state, ControllerState::Failed(ControllerFault::Pool(_))),
+            "{bytes} bytes: {state:?}"
+        );
+    }
+}
+
+#[test]
+fn a_disk_that_does_not_fit_is_refused_with_the_reason_and_its_neighbour_lives() {
+    let [_, one, two] = needs();
+    let mut refused = 0;
+    // The granule of the pool: each step takes one more piece's worth away.
+    for bytes in (one..two).step_by(128) {
+        let mut rig = with_pool(bytes.next_multiple_of(128));
+        rig.run(Duration::from_millis(500));
+        let neighbour = rig.disk(OTHER_PORT, good_stick());
+        rig.run(Duration::from_millis(10));
+        let before = rig.pool_used();
+        rig.plug(HIGH_PORT, good_stick());
+        rig.run(Duration::from_secs(8));
+        rig.check(neighbour, 3, 40);
+        match rig.port_state(HIGH_PORT) {
+            PortState::Failed(error) => {
+                assert!(is_pool_error(error), "{bytes} bytes: {error:?}");
+                refused += 1;
+            }
+            PortState::Occupied(_) if rig.units_at(HIGH_PORT).is_empty() => {
+                let mut devices = rig.host.bus().devices();
+                let failed = devices.find_map(|device| match device.state {
+                    DeviceState::Failed(error) => Some(error),
+                    _ => None,
+                });
+                assert!(
+                    failed.is_some_and(is_pool_error),
+                    "{bytes} bytes: {failed:?}"
+                );
+                refused += 1;
+            }
+            PortState::Occupied(_) => {}
+            other => panic!("{bytes} bytes: {other:?}"),
+        }
+        rig.unplug(HIGH_PORT);
+        assert_eq!(rig.pool_used(), before, "{bytes} bytes");
+        // What does not fit beside another fits alone.
+        rig.unplug(OTHER_PORT);
+        let disk = rig.disk(HIGH_PORT, good_stick());
+        rig.check(disk, 0, 8);
+    }
+    assert!(refused > 20, "{refused} of the sizes were too small");
+}
