@@ -2,13 +2,12 @@
 
 use crate::rig::{CALL_LIMIT, HIGH_PORT, Rig};
 use rootport::block::{BlockDevice, BlockError, Lba};
-use rootport::dma::DmaBuffer;
+use rootport_models::adapter::owned;
 use rootport_models::controller::xhci::{CompletionFault, Faults, Traits};
 use rootport_models::device::Script;
 use rootport_models::device::bot::{Action, Until, opcode};
 use rootport_models::device::field::good_stick;
 use rootport_models::machine::{Buffer, Options};
-use std::ptr::NonNull;
 
 fn rig(faults: Faults) -> Rig {
     let options = Options {
@@ -21,10 +20,7 @@ fn rig(faults: Faults) -> Rig {
 /// Gives the host staging memory of so many bytes. It must outlive the rig.
 fn stage(rig: &mut Rig, bytes: usize) -> Buffer {
     let mut memory = rig.machine.buffer(bytes, 0);
-    let start = NonNull::from(&mut memory[..]).cast();
-    // SAFETY: nobody touches the memory while the host has it, and it is kept until the rig is gone.
-    rig.host
-        .set_staging(unsafe { DmaBuffer::from_raw(start, bytes) });
+    rig.host.set_staging(owned(&mut memory));
     memory
 }
 

@@ -3,19 +3,11 @@
 use crate::rig::{HIGH_PORT, OTHER_PORT, Rig, SUPER_PORT};
 use rootport::block::queue::{DiskId, Operation};
 use rootport::block::{BlockDevice, BlockError, Lba};
-use rootport::dma::DmaBuffer;
 use rootport::time::Duration;
+use rootport_models::adapter::owned;
 use rootport_models::device::scsi::{LogicalUnit, pattern};
 use rootport_models::device::{Disk, Link, Script};
 use rootport_models::machine::Buffer;
-use std::ptr::NonNull;
-
-/// A buffer of the machine's, owned by a request. The machine keeps the memory.
-fn owned(buffer: &mut Buffer) -> DmaBuffer {
-    let start = NonNull::from(&mut buffer[..]).cast();
-    // SAFETY: the test touches the buffer only through what it gets back.
-    unsafe { DmaBuffer::from_raw(start, buffer.len()) }
-}
 
 fn fast_disk() -> Disk {
     Script::new()

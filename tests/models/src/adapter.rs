@@ -45,12 +45,12 @@
 use std::fmt;
 use std::ptr::NonNull;
 
-use rootport::dma::{BusAddress, CoherentRegion, Dma};
+use rootport::dma::{BusAddress, CoherentRegion, Dma, DmaBuffer};
 use rootport::mmio::Bus;
 use rootport::platform::{ControllerId, Platform};
 use rootport::time::Instant;
 
-use crate::machine::Machine;
+use crate::machine::{Buffer, Machine};
 
 /// A machine as the library's platform.
 #[derive(Clone, Debug)]
@@ -143,6 +143,16 @@ impl Platform for ModelPlatform {
     fn log(&self, line: fmt::Arguments<'_>) {
         self.machine.add_log(line.to_string());
     }
+}
+
+/// A buffer of the machine's as one that a request owns. Look at it only when it has come back, and
+/// keep it until then.
+#[must_use]
+pub fn owned(buffer: &mut Buffer) -> DmaBuffer {
+    let start = NonNull::from(&mut buffer[..]).cast();
+    // SAFETY: the test that made the buffer keeps it, and leaves it alone until the request has ended:
+    // the models would tell of a device that reaches it later.
+    unsafe { DmaBuffer::from_raw(start, buffer.len()) }
 }
 
 /// The registers of one controller of a machine.
