@@ -11,7 +11,7 @@
 //!   +-----------------------------------------------+
 //!   | block    BlockDevice, requests, geometry      |   what a caller sees
 //!   | scsi     commands, sense, units               |   what a disk speaks      (no I/O)
-//!   | storage  choose, function, bot                |   how SCSI rides USB
+//!   | storage  choose, quirks, function, bot        |   how SCSI rides USB
 //!   | usb      ports, enumeration, operations       |   the bus
 //!   | host     traits; xhci, ehci                   |   controllers
 //!   +-----------------------------------------------+
@@ -60,7 +60,7 @@
 //! | a controller | `host::<kind>` with the file names of its neighbours; a feature; a variant of [`host::Controller`] | the compiler, at the five traits of [`host`] and in every `match` of `host::any` |
 //! | a method of the five traits | `src/host/traits.rs`, and its row in `docs/architecture.md` | the compiler, in each driver; `tests/documents.rs`, for the row |
 //! | a quirk of a controller | its driver's `quirks` table: who, what, why, evidence | the driver's tests, for a quirk without evidence; write the two that show that it applies and that its neighbour is spared |
-//! | a quirk of a device | no table yet: today a limit in [`policy::Policy`], or a rule in the machine with its report cited | a test of the machine; write it first |
+//! | a quirk of a device | a row in [`storage::quirks`] (`bulk_only.rs`, `attached.rs`) with its source, or one in [`usb::quirks`]; a new policy is a flag in `flags.rs` | the tests of the table (order, reach, neighbours); for a new policy, `xtask`'s test that each has its effect in words |
 //! | a SCSI command | a file in `src/scsi/cdb/`, its answer beside `src/scsi/capacity.rs`; its property in `tests/scsi_properties.rs` | the models' SCSI target refuses it (5/20/00) |
 //! | a sense code | a row in `src/scsi/sense/verdict.rs` and one in the table of its test | the compiler, for a new verdict: [`scsi::unit`] and [`scsi::bring_up`] match them all |
 //! | a descriptor | a file in `src/usb/descriptor/`; its property in `tests/descriptor_properties.rs` | nothing: an unknown descriptor is passed over |

@@ -12,6 +12,7 @@ pub mod enumerate;
 pub mod error;
 pub mod operation;
 pub mod port;
+pub mod quirks;
 pub mod setup;
 pub mod speed;
 

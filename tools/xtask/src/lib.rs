@@ -13,6 +13,7 @@
 //! | [`disk`] | disk images made and checked with the real tools |
 //! | [`qemu`], [`marker`], [`transcript`] | the emulator, its console and its control socket; what the board says in marker lines |
 //! | [`demo`], [`run`] | the demo, its verdict, and a plain run |
+//! | [`quirk`] | what the stack makes of a device that is not at hand |
 //! | [`check`], [`mod@test`] | what CI runs |
 //!
 //! Errors are [`anyhow::Error`]s whose alternate form (`{:#}`) is one line that says what to do.
@@ -27,6 +28,7 @@ pub mod marker;
 pub mod packages;
 pub mod progress;
 pub mod qemu;
+pub mod quirk;
 pub mod run;
 pub mod test;
 pub mod toolchain;

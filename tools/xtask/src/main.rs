@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
-use xtask::{board, check, demo, image, run, test};
+use xtask::{board, check, demo, image, quirk, run, test};
 
 /// The one command line of the repository.
 #[derive(Parser)]
@@ -34,6 +34,8 @@ enum Task {
         /// The board: a directory of platforms/
         board: String,
     },
+    /// Say what the stack makes of a device: chip, policies, UAS or not, and why
+    Quirk(Device),
     /// Boot a board's image in QEMU
     Run {
         /// The board: a directory of platforms/
@@ -44,6 +46,33 @@ enum Task {
         #[arg(long, value_name = "WORDS")]
         append: Option<String>,
     },
+}
+
+#[derive(Args)]
+struct Device {
+    /// Vendor and product, hexadecimal, such as 152d:0578
+    device: String,
+    /// The device's release (bcdDevice), hexadecimal, else 0100
+    #[arg(long)]
+    bcd: Option<String>,
+    /// The link: low, full, high, super or super-plus, else super
+    #[arg(long)]
+    speed: Option<String>,
+    /// A run-time string, as in usb-storage.quirks: VID:PID:letters[,...]
+    #[arg(long = "override", value_name = "STRING")]
+    overrides: Option<String>,
+    /// bMaxPower of the configuration, in its own units
+    #[arg(long)]
+    max_power: Option<u8>,
+    /// Streams of the UAS status pipe
+    #[arg(long)]
+    streams: Option<u32>,
+    /// The device's string that names the maker
+    #[arg(long)]
+    manufacturer: Option<String>,
+    /// The device's string that names the product
+    #[arg(long)]
+    product: Option<String>,
 }
 
 #[derive(Args)]
@@ -83,6 +112,16 @@ fn perform(task: Task) -> Result<()> {
             println!("{}", path.display());
             Ok(())
         }
+        Task::Quirk(device) => quirk::run(&quirk::Options {
+            device: device.device,
+            release: device.bcd,
+            speed: device.speed,
+            overrides: device.overrides,
+            max_power: device.max_power,
+            streams: device.streams,
+            manufacturer: device.manufacturer,
+            product: device.product,
+        }),
         Task::Run {
             board,
             hardware: Hardware { controller, disk },

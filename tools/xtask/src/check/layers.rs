@@ -24,12 +24,13 @@ struct Room {
 /// From the top down. `scsi` looks *up* to `block`, whose requests it turns into commands, and
 /// `storage` to `scsi`, whose commands it carries: in both the owner of the words is the lower one.
 /// `stack` alone sees them all: it carries what one reports to the next.
-const ROOMS: [Room; 14] = [
+const ROOMS: [Room; 15] = [
     Room {
         name: "stack",
         modules: &["stack"],
         below: &[
             "storage",
+            "quirks",
             "scsi",
             "block",
             "usb",
@@ -48,6 +49,7 @@ const ROOMS: [Room; 14] = [
         name: "storage",
         modules: &["storage"],
         below: &[
+            "quirks",
             "scsi",
             "block",
             "usb",
@@ -66,8 +68,14 @@ const ROOMS: [Room; 14] = [
         name: "scsi",
         modules: &["scsi"],
         below: &[
-            "block", "policy", "platform", "dma", "time", "trace", "bytes",
+            "quirks", "block", "policy", "platform", "dma", "time", "trace", "bytes",
         ],
+    },
+    // What devices need, by its names: bring-up honours it as the transports do.
+    Room {
+        name: "quirks",
+        modules: &["storage::quirks"],
+        below: &["usb words", "bytes"],
     },
     Room {
         name: "block",
