@@ -6,10 +6,10 @@
 use super::capability::Parameters;
 use super::command::{self, CommandRing};
 use super::context;
+use super::encode;
 use super::event::{EventRing, Shape};
 use super::quirks::Quirks;
 use super::regs::{Blocks, CONFIG, operational};
-use super::transfer;
 use crate::dma::{Allocation, Class, Owner, Pool, Rules, release};
 use crate::host::{ControllerFault, EndpointConfig, EndpointKind, Requirement};
 use crate::mmio::Bus;
@@ -154,8 +154,8 @@ pub(super) fn requirement(
         _ => 2 * parameters.page,
     };
     let [output, input] = context::bytes(parameters);
-    let bulk = ring(transfer::ring_blocks(&DEFAULT_BULK).unwrap_or(0));
-    let control = ring(transfer::ring_blocks(endpoint0).unwrap_or(0));
+    let bulk = ring(encode::ring_blocks(&DEFAULT_BULK).unwrap_or(0));
+    let control = ring(encode::ring_blocks(endpoint0).unwrap_or(0));
     Requirement {
         pool: own + scratchpads.next_multiple_of(GRANULE) + alignment,
         pool_records: 6,

@@ -5,16 +5,19 @@
 //! `§6.4.1`.
 
 use super::records::Form;
-use super::ring::ProducerRing;
+use super::ring::{MAX_BLOCKS, ProducerRing};
 use super::trb::{Flags, Trb};
 use crate::dma::{BusAddress, Segment, release};
-use crate::host::{HostError, Report, Transfer};
+use crate::host::{EndpointConfig, EndpointKind, HostError, Report, Transfer};
 use crate::usb::setup::{Direction, SetupPacket};
 
 /// No block's data crosses a multiple of this (`xHCI 1.2 §6.4.1`).
 const BLOCK_BOUNDARY: u64 = 0x1_0000;
 /// The largest value of the TD size field.
 const TD_SIZE_MAX: u32 = 31;
+
+/// The fewest blocks of a ring. Policy.
+const MIN_BLOCKS: usize = 16;
 
 /// What the TD size field counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -135,6 +138,25 @@ impl<'r> Writer<'r> {
         release();
         self.ring.hand_over(self.first, self.held);
     }
+}
+
+/// Blocks that a transfer of an endpoint may have: one for each 64 KiB, one more at each end of an
+/// unaligned buffer, and one for each of two bounced ends.
+pub(super) fn blocks_per_transfer(config: &EndpointConfig) -> usize {
+    let stages = match config.kind {
+        EndpointKind::Control => 2,
+        EndpointKind::Bulk | EndpointKind::Interrupt => 0,
+    };
+    (config.longest >> 16) as usize + 4 + stages
+}
+
+/// Blocks of a ring for `config.transfers` of the longest transfers: besides theirs, those that
+/// are left out before an early link, the link, and the one that stays free. `None`: too many.
+pub(super) fn ring_blocks(config: &EndpointConfig) -> Option<u32> {
+    let per_transfer = blocks_per_transfer(config);
+    let blocks = (usize::from(config.transfers) + 1) * per_transfer + 2;
+    let blocks = blocks.max(MIN_BLOCKS).next_multiple_of(8);
+    (blocks <= MAX_BLOCKS).then_some(blocks as u32)
 }
 
 /// The only piece of a plain transfer that fits one block whole, as most do.

@@ -7,15 +7,15 @@
 //! Read `xHCI 1.2 §3.2.9`, `§4.10` and `§4.11`.
 
 use super::capability::Parameters;
-use super::encode::{Units, Writer, completion_flags, count_blocks, single_block, whole};
+use super::encode::{
+    Units, Writer, blocks_per_transfer, completion_flags, count_blocks, ring_blocks, single_block,
+    whole,
+};
 use super::records::{Chain, Form, Records, TransferRecord};
-use super::ring::{MAX_BLOCKS, Place, ProducerRing};
+use super::ring::{Place, ProducerRing};
 use super::trb::{Trb, code};
 use crate::dma::{Owner, Pool, release};
-use crate::host::{EndpointConfig, EndpointKind, HostError, Outcome, Report, Token, Transfer};
-
-/// The fewest blocks of a ring. Policy.
-const MIN_BLOCKS: usize = 16;
+use crate::host::{EndpointConfig, HostError, Outcome, Report, Token, Transfer};
 
 /// The ring of an endpoint, or of one stream of it, with its transfers in flight.
 #[derive(Debug)]
@@ -50,25 +50,6 @@ pub(super) enum Verdict {
     Noted,
     /// No transfer in flight fits it.
     Stray,
-}
-
-/// Blocks that a transfer of an endpoint may have: one for each 64 KiB, one more at each end of an
-/// unaligned buffer, and one for each of two bounced ends.
-fn blocks_per_transfer(config: &EndpointConfig) -> usize {
-    let stages = match config.kind {
-        EndpointKind::Control => 2,
-        EndpointKind::Bulk | EndpointKind::Interrupt => 0,
-    };
-    (config.longest >> 16) as usize + 4 + stages
-}
-
-/// Blocks of a ring for `config.transfers` of the longest transfers: besides theirs, those that
-/// are left out before an early link, the link, and the one that stays free. `None`: too many.
-pub(super) fn ring_blocks(config: &EndpointConfig) -> Option<u32> {
-    let per_transfer = blocks_per_transfer(config);
-    let blocks = (usize::from(config.transfers) + 1) * per_transfer + 2;
-    let blocks = blocks.max(MIN_BLOCKS).next_multiple_of(8);
-    (blocks <= MAX_BLOCKS).then_some(blocks as u32)
 }
 
 impl TransferRing {

@@ -1,6 +1,7 @@
 use super::*;
 use crate::dma::testing::with_pool;
 use crate::dma::{Allocation, Class, Rules, Segment};
+use crate::host::EndpointKind;
 use crate::usb::setup::{Direction, SetupPacket};
 
 /// A ring with its records, and data memory on a 64 KiB boundary.
