@@ -89,6 +89,16 @@ impl UnitEntry {
         interruptions: 0,
     };
 
+    /// Keeps to what the unit says that one command may move.
+    pub(crate) fn limit_transfers(&mut self, found: &Found) {
+        if let Some(blocks) = found.details.limits.maximum_transfer {
+            let exponent = u32::from(found.capacity.block_length().exponent());
+            let most = blocks.get().checked_shl(exponent);
+            let most = most.filter(|most| most >> exponent == blocks.get());
+            self.transfer_bytes = self.transfer_bytes.min(most.unwrap_or(u32::MAX));
+        }
+    }
+
     /// Whether commands may be issued for requests.
     #[inline]
     #[must_use]

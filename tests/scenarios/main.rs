@@ -8,5 +8,6 @@ mod good_disk;
 mod leaving;
 mod letting_go;
 mod persistent;
+mod quirks;
 mod recovery;
 mod rig;

@@ -5,6 +5,7 @@
 //! reported. Everything that the device writes lands in memory that is checked before it is used:
 //! the status in one whole packet, so that a wrong length is seen and does not babble.
 
+use super::habits::{Habits, LONG_SENSE, PAUSE};
 use super::machine::{Action, BotError, End, Input, Machine};
 use super::wire::{Cbw, Csw, CswFault, CswStatus, Lun};
 use crate::dma::{
@@ -18,9 +19,11 @@ use crate::scsi::transport::{
     Completion, DataPlace, Fault, Outcome as CommandOutcome, Request, SCRATCH, Status,
     TransportError,
 };
+use crate::storage::quirks::Quirks;
 use crate::time::{Duration, Instant};
 use crate::usb::operation::Operation;
 use crate::usb::setup::{Direction, SetupPacket};
+use crate::usb::speed::Speed;
 use crate::usb::{Bus, Driver, Pipe, UsbError};
 
 /// Where things lie in the transport's memory.
@@ -54,6 +57,15 @@ mod part {
     pub(super) const BITS: u32 = 2;
 }
 
+/// Why REQUEST SENSE is under way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Sensing {
+    /// The request failed, with so many bytes moved.
+    Failure(u32),
+    /// It was a flush that ended well, of a device that wants to be asked.
+    Flush,
+}
+
 /// Counters of copies, for the figures that a user may ask for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CopyCount {
@@ -73,12 +85,15 @@ pub struct Transport {
     memory: Allocation,
     bounce: Allocation,
     queueing: Queueing,
+    habits: Habits,
     machine: Machine,
     /// The command under way, and its number.
     request: Option<Request>,
     tag: u32,
-    /// The request failed: REQUEST SENSE is under way for it, and so many bytes were moved.
-    sensing: Option<u32>,
+    /// REQUEST SENSE is under way for the request.
+    sensing: Option<Sensing>,
+    /// The command rests behind its wrapper: what comes next, and the deadline from then on.
+    paused: Option<(Action, Instant)>,
     mapping: Option<Mapping>,
     deadline: Instant,
     /// An operation that waits for an earlier one to end.
@@ -130,10 +145,12 @@ impl Transport {
             memory,
             bounce,
             queueing: Queueing::default(),
+            habits: Habits::PLAIN,
             machine: Machine::idle(),
             request: None,
             tag: 0,
             sensing: None,
+            paused: None,
             mapping: None,
             deadline: Instant::NEVER,
             waiting: None,
@@ -145,6 +162,22 @@ impl Transport {
     /// Chooses when data and status are queued, from the next command on.
     pub fn set_queueing(&mut self, queueing: Queueing) {
         self.queueing = queueing;
+    }
+
+    /// Honours a device's policies, from the next command on.
+    pub fn set_quirks(&mut self, quirks: Quirks, speed: Speed) {
+        self.habits = Habits::new(quirks, speed);
+        if self.habits.pauses() {
+            self.queueing = Queueing::AfterCommand;
+        }
+        // What a longer wrapper has behind a plain one.
+        self.memory.write_bytes(layout::COMMAND + Cbw::LENGTH, &[0]);
+    }
+
+    /// The policies that are honoured, with what was learnt of the device.
+    #[must_use]
+    pub fn quirks(&self) -> Quirks {
+        self.habits.quirks()
     }
 
     /// Whether a command is under way.
@@ -299,6 +332,11 @@ impl Transport {
         dma: &impl Dma,
         now: Instant,
     ) -> Option<CommandOutcome> {
+        if let Some((action, deadline)) = self.paused.take() {
+            self.deadline = deadline;
+            self.send_rest(bus, action, now);
+            return None;
+        }
         bus.check_controller(&self.bulk_in);
         // What recovery may take before the device counts as broken.
         self.deadline = now + RECOVERY_TIMEOUT;
@@ -311,6 +349,7 @@ impl Transport {
         self.machine = Machine::idle();
         self.deadline = Instant::NEVER;
         self.waiting = None;
+        self.paused = None;
     }
 
     /// The device has gone and the controller has let go of it: the command under way ends.
@@ -333,6 +372,11 @@ impl Transport {
         let queued = match action {
             Action::Wait => Ok(()),
             Action::SendCommand | Action::SendAll => Ok(()),
+            Action::SendRest | Action::SendData if self.rests() => {
+                self.paused = Some((action, self.deadline));
+                self.deadline = now + PAUSE;
+                return None;
+            }
             Action::SendRest => self.queue_rest(bus),
             Action::SendData => self.queue_data(bus, Report::Always),
             Action::ReadStatus => self.queue_status(bus),
@@ -365,6 +409,23 @@ impl Transport {
             self.deadline = now;
         }
         None
+    }
+
+    /// Whether there is a pause between the present wrapper and its data.
+    #[inline]
+    fn rests(&self) -> bool {
+        self.habits.pauses() && self.announced() != DataPhase::None
+    }
+
+    /// Goes on behind a pause.
+    fn send_rest<C: Driver>(&mut self, bus: &mut Bus<'_, C>, action: Action, now: Instant) {
+        let queued = match action {
+            Action::SendData => self.queue_data(bus, Report::Always),
+            _ => self.queue_rest(bus),
+        };
+        if queued.is_err() {
+            self.deadline = now;
+        }
     }
 
     /// Begins an operation on the device, or puts it behind the one under way.
@@ -415,8 +476,14 @@ impl Transport {
         now: Instant,
     ) -> Option<CommandOutcome> {
         bus.retire(&self.bulk_out);
-        if let Some(moved) = self.sensing.take() {
-            return self.finish_sense(moved, end);
+        if let Some(sensing) = self.sensing.take() {
+            let failed = matches!(end, End::Status(CswStatus::Failed, _) | End::Recovered(_));
+            if failed && self.habits.unlearn_sense() {
+                // It was the length that the device minded: the usual question is still to be asked.
+                self.ask_sense(bus, sensing, now);
+                return None;
+            }
+            return self.finish_sense(sensing, end);
         }
         let moved = match end {
             End::Status(_, moved) => moved,
@@ -425,10 +492,11 @@ impl Transport {
         self.unmap(dma, moved as usize);
         match end {
             End::Status(CswStatus::Failed, moved) => {
-                self.sensing = Some(moved);
-                let lun = self.request.as_ref().map_or(0, |request| request.lun);
-                let command = request_sense(Sense::FIXED_LENGTH);
-                self.start(bus, lun, &command, now + SENSE_TIMEOUT);
+                self.ask_sense(bus, Sensing::Failure(moved), now);
+                None
+            }
+            End::Status(CswStatus::Passed, _) if self.wants_sense() => {
+                self.ask_sense(bus, Sensing::Flush, now);
                 None
             }
             End::Status(_, moved) => self.end(Ok(Completion {
@@ -441,22 +509,38 @@ impl Transport {
         }
     }
 
-    /// REQUEST SENSE has ended: the command that failed ends with what it brought, which may be
-    /// nothing.
-    fn finish_sense(&mut self, moved: u32, end: End) -> Option<CommandOutcome> {
-        let mut bytes = [0; Sense::FIXED_LENGTH as usize];
+    /// Whether the command that has ended well is followed by REQUEST SENSE.
+    #[inline]
+    fn wants_sense(&self) -> bool {
+        let request = self.request.as_ref();
+        request.is_some_and(|request| self.habits.asks_sense_after(&request.command))
+    }
+
+    fn ask_sense<C: Driver>(&mut self, bus: &mut Bus<'_, C>, sensing: Sensing, now: Instant) {
+        self.sensing = Some(sensing);
+        let lun = self.request.as_ref().map_or(0, |request| request.lun);
+        let command = request_sense(self.habits.sense_length());
+        self.start(bus, lun, &command, now + SENSE_TIMEOUT);
+    }
+
+    /// REQUEST SENSE has ended: the command ends with what it brought, which may be nothing.
+    fn finish_sense(&mut self, sensing: Sensing, end: End) -> Option<CommandOutcome> {
+        let mut bytes = [0; LONG_SENSE as usize];
         let sense = match end {
             End::Status(CswStatus::Passed, came) => {
                 self.memory.read_bytes(layout::SENSE, &mut bytes);
-                Sense::parse(bytes.get(..came as usize).unwrap_or(&bytes))
+                let bytes = bytes.get(..came as usize).unwrap_or(&bytes);
+                self.habits.learn_sense(bytes);
+                Sense::parse(bytes)
             }
             End::Broken(error) => return self.end(Err(TransportError::Broken(error.into()))),
             End::Status(..) | End::Recovered(_) => Sense::NONE,
         };
-        self.end(Ok(Completion {
-            status: Status::Check(sense),
-            moved,
-        }))
+        let (status, moved) = match sensing {
+            Sensing::Failure(moved) => (Status::Check(sense), moved),
+            Sensing::Flush => (Status::Good, 0),
+        };
+        self.end(Ok(Completion { status, moved }))
     }
 
     fn end(&mut self, outcome: CommandOutcome) -> Option<CommandOutcome> {
@@ -486,7 +570,7 @@ impl Transport {
     /// What the present command announces.
     fn announced(&self) -> DataPhase {
         match (self.sensing, self.request.as_ref()) {
-            (Some(_), _) => DataPhase::In(u32::from(Sense::FIXED_LENGTH)),
+            (Some(_), _) => DataPhase::In(u32::from(self.habits.sense_length())),
             (None, Some(request)) => request.command.data,
             (None, None) => DataPhase::None,
         }
@@ -499,7 +583,7 @@ impl Transport {
     ) -> Result<(), HostError> {
         let wrapper = self
             .memory
-            .raw(layout::COMMAND, Cbw::LENGTH)
+            .raw(layout::COMMAND, self.habits.wrapper_length())
             .map(Segment::from);
         let segments = [wrapper.unwrap_or(Segment::EMPTY)];
         let tag = self.tag_of(part::COMMAND);
@@ -603,19 +687,45 @@ impl Transport {
         }
     }
 
-    fn status_input(&self, outcome: Outcome, actual: u32) -> Input {
+    fn status_input(&mut self, outcome: Outcome, actual: u32) -> Input {
         if !outcome.is_ok() {
             return Input::Status(Err(outcome));
         }
         let mut bytes = [0; Csw::LENGTH];
         self.memory.read_bytes(layout::STATUS, &mut bytes);
         let result = match bytes.get(..actual as usize) {
-            Some(came) => Csw::parse(came, self.tag, self.announced().length()),
+            Some(came) => self.parse_status(came),
             None => Err(CswFault::WrongLength {
                 found: actual as usize,
             }),
         };
         Input::Status(Ok(result))
+    }
+}
+
+impl Transport {
+    /// Reads a status as the device's habits allow.
+    #[inline]
+    fn parse_status(&mut self, bytes: &[u8]) -> Result<Csw, CswFault> {
+        let requested = self.announced().length();
+        let csw = self.habits.parse(bytes, self.tag, requested)?;
+        if csw.residue == 0 {
+            return Ok(csw);
+        }
+        Ok(self.weigh_residue(csw))
+    }
+
+    /// A residue counts, unless this device's do not.
+    fn weigh_residue(&mut self, csw: Csw) -> Csw {
+        let is_false = csw.status == CswStatus::Passed && self.machine.has_all_data();
+        if let (None, true, Some(request)) = (self.sensing, is_false, self.request.as_ref()) {
+            self.habits.learn_residue(&request.command);
+        }
+        if self.habits.ignores_residue() {
+            Csw { residue: 0, ..csw }
+        } else {
+            csw
+        }
     }
 }
 

@@ -376,6 +376,8 @@ impl<'s, C: Driver> Bus<'s, C> {
             attachment: entry.attachment?,
             state: entry.state,
             descriptor: entry.descriptor,
+            strings: entry.strings,
+            power: entry.power,
             driver: entry.driver,
         })
     }
