@@ -278,6 +278,10 @@ pub enum ControllerFault {
     HostSystemError,
     /// Its command ring does not answer, and could not be aborted.
     CommandRingStuck,
+    /// It did not end an operation on a device in time.
+    Unresponsive,
+    /// It does not let go of a device that was closed.
+    KeepsDevice,
     /// The pool is too small for it.
     Pool(PoolError),
     /// The storage that it was given is too small; what, and how many are needed.

@@ -6,7 +6,7 @@ use crate::block::queue::RequestState;
 use crate::platform::Platform;
 use crate::scsi::transport::{DataPlace, Outcome, Request};
 use crate::scsi::unit::{Next, UnitState, transport_failed};
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use crate::usb::Driver;
 
 /// What a function is at work on.
@@ -84,11 +84,13 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             return false;
         };
         *next = Next::Ended;
+        let lun = entry.lun;
+        let timeout = self.time_left(function, true, now);
         let request = Request {
-            lun: entry.lun,
+            lun,
             command,
             data: DataPlace::Scratch,
-            timeout: self.policy.bring_up,
+            timeout: timeout.min(self.policy.bring_up),
         };
         self.begin(function, Work::Unit(unit), &request, now)
     }
@@ -102,12 +104,33 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let Some(unit) = self.units.get_mut(usize::from(slot.disk.index)) else {
             return false;
         };
+        let interrupted = slot.interruptions != 0;
         match unit.command_for(slot, &self.policy) {
-            Ok(command) => self.begin(function, Work::Request(request), &command, now),
+            Ok(mut command) => {
+                command.timeout = command
+                    .timeout
+                    .min(self.time_left(function, interrupted, now));
+                self.begin(function, Work::Request(request), &command, now)
+            }
             Err(error) => {
                 self.end_request(request, Err(error));
                 false
             }
+        }
+    }
+
+    /// How long a command may take that is issued again after an interruption: no longer than the
+    /// episode of recovery that its device is in. A new request begins with a clean slate.
+    #[inline]
+    fn time_left(&mut self, function: u8, interrupted: bool, now: Instant) -> Duration {
+        let Some(slot) = self.functions.get_mut(usize::from(function)) else {
+            return Duration::ZERO;
+        };
+        if interrupted {
+            slot.ladder.time_left(self.policy.episode, now)
+        } else {
+            slot.ladder.succeeded();
+            Duration::MAX
         }
     }
 

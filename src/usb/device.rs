@@ -1,6 +1,6 @@
 //! The table of devices: identity, description, and the one operation under way on each.
 
-use super::bus::Configuring;
+use super::bus::{Configuring, Fate};
 use super::descriptor::{Configuration, Device};
 use super::error::UsbError;
 use super::operation::Running;
@@ -34,8 +34,9 @@ pub enum DeviceState {
     Failed(UsbError),
     /// It has gone; the controller still has to let go of it.
     Closing,
-    /// Its controller has stopped; its driver still has to be told.
-    Orphaned,
+    /// Its controller reaches its memory no more; its driver still has to be told what becomes of
+    /// it.
+    Orphaned(Fate),
 }
 
 /// Who began the operation that is under way on a device.
@@ -54,6 +55,8 @@ pub(crate) enum Requester {
 pub struct DeviceEntry {
     pub(crate) generation: u8,
     pub(crate) in_use: bool,
+    /// Which use of the entry was told of as a device that has arrived.
+    pub(crate) told: Option<u8>,
     pub(crate) state: DeviceState,
     pub(crate) controller: ControllerId,
     pub(crate) handle: DeviceHandle,
@@ -73,8 +76,8 @@ pub struct DeviceEntry {
     pub(crate) configuring: Option<Configuring>,
     /// Which attempt to bring up what is in the port found it, from 0.
     pub(crate) attempt: u8,
-    /// It is being closed because it was given up so: its port may have another attempt.
-    pub(crate) given_up: Option<UsbError>,
+    /// It is being closed for another attempt on its port, after this failure.
+    pub(crate) retry: Option<UsbError>,
     /// What the driver of its function is called, for people.
     pub(crate) driver: &'static str,
 }
@@ -84,6 +87,7 @@ impl DeviceEntry {
     pub const EMPTY: Self = Self {
         generation: 0,
         in_use: false,
+        told: None,
         state: DeviceState::Closing,
         controller: ControllerId(0),
         handle: DeviceHandle {
@@ -105,14 +109,32 @@ impl DeviceEntry {
         control_count: 0,
         configuring: None,
         attempt: 0,
-        given_up: None,
+        retry: None,
         driver: "",
     };
+
+    /// Whether the use of the entry that was told of is over.
+    pub(crate) fn is_told_over(&self) -> bool {
+        let over = !self.in_use || self.told != Some(self.generation);
+        self.told.is_some() && over
+    }
+
+    /// Whether a device is here that was not told of.
+    pub(crate) fn is_news(&self) -> bool {
+        let is_described = matches!(
+            self.state,
+            DeviceState::Described
+                | DeviceState::Configuring
+                | DeviceState::Configured
+                | DeviceState::Failed(_)
+        );
+        self.in_use && is_described && self.told.is_none()
+    }
 
     /// When the device wants to be looked at.
     pub(crate) fn deadline(&self) -> Instant {
         match self.state {
-            DeviceState::Orphaned => Instant::from_micros(0),
+            DeviceState::Orphaned(_) => Instant::from_micros(0),
             _ => self.deadline,
         }
     }

@@ -105,9 +105,13 @@ impl<C: Driver> Bus<'_, C> {
         let (controller, handle) = (entry.controller, entry.handle);
         let driver = self.driver(controller).ok_or(UsbError::Disconnected)?;
         let begun = driver.configure(handle, now).map_err(UsbError::from);
-        begun.inspect_err(|error| {
-            self.configured(device, Err(*error));
-        })
+        match begun {
+            Ok(()) => self.await_controller(device, now),
+            Err(error) => {
+                self.configured(device, Err(error));
+            }
+        }
+        begun
     }
 
     /// The controller has made the endpoints usable, or not.

@@ -211,6 +211,7 @@ impl<C: Driver> Bus<'_, C> {
                 self.driver(controller)
                     .ok_or(gone)?
                     .set_max_packet0(handle, bytes, now)?;
+                self.await_controller(device.ok_or(gone)?, now);
             }
             Action::Done(description) => return Ok(self.lane_done(controller, &description)),
             Action::Fail(error) => return Err(error),
@@ -251,6 +252,10 @@ impl<C: Driver> Bus<'_, C> {
             .get_mut(index)
             .ok_or(UsbError::TableFull("devices"))?;
         let generation = entry.generation.wrapping_add(1);
+        let id = DeviceId {
+            index: index as u8,
+            generation,
+        };
         *entry = DeviceEntry {
             generation,
             in_use: true,
@@ -272,12 +277,10 @@ impl<C: Driver> Bus<'_, C> {
             .get_mut(usize::from(controller.0))
             .and_then(|slot| slot.lane.as_mut())
         {
-            lane.device = Some(DeviceId {
-                index: index as u8,
-                generation,
-            });
+            lane.device = Some(id);
             lane.enumeration.opened_with(max_packet0);
         }
+        self.await_controller(id, now);
         match failed {
             Some(error) => Err(UsbError::Controller(error.into())),
             None => Ok(()),
@@ -293,7 +296,10 @@ impl<C: Driver> Bus<'_, C> {
         let handle = self.device(device).ok_or(UsbError::Disconnected)?.handle;
         let driver = self.driver(controller).ok_or(UsbError::Disconnected)?;
         match driver.address_device(handle, now)? {
-            Addressing::Controller => Ok(None),
+            Addressing::Controller => {
+                self.await_controller(device, now);
+                Ok(None)
+            }
             Addressing::Software(address) => {
                 Ok(self.lane_step(controller, Input::SoftwareAddress(address), now))
             }
@@ -437,20 +443,20 @@ impl<C: Driver> Bus<'_, C> {
     /// with a new reset may cure: it is closed, and its port gets the attempts that are left.
     pub fn try_again(&mut self, device: DeviceId, error: UsbError, now: Instant) {
         if let Some(entry) = self.device_mut(device) {
-            entry.given_up = Some(error);
+            entry.retry = Some(error);
             self.close(device, now);
         }
     }
 
-    /// A device that was given up is closed, unless it was pulled meanwhile.
-    pub(super) fn given_up_closed(&mut self, device: DeviceId, now: Instant) {
+    /// A device is closed: if for another attempt, and it was not pulled meanwhile, its port gets it.
+    pub(super) fn retry_closed(&mut self, device: DeviceId, now: Instant) {
         let Some(entry) = self.device(device) else {
             return;
         };
-        let (attempt, given_up) = (entry.attempt, entry.given_up);
+        let (attempt, retry) = (entry.attempt, entry.retry);
         let on_it = |entry: &PortEntry| entry.state == PortState::Occupied(device);
         let port = self.ports.iter().position(on_it);
-        if let (Some(error), Some(port)) = (given_up, port) {
+        if let (Some(error), Some(port)) = (retry, port) {
             self.attempt_failed(port, attempt, error, now);
         }
     }

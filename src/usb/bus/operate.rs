@@ -1,11 +1,13 @@
 //! Operations on devices: carries out what [`Running`] answers, and closes devices.
 
 use super::lane::data_offset;
-use super::{Bus, BusEvent, ControllerState, Driver, Fate, token};
+use super::{Bus, BusEvent, Driver, Fate, token};
 use crate::dma::Segment;
-use crate::host::{DeviceHandle, EndpointHandle, HostError, Outcome, Report, Sequence, Transfer};
+use crate::host::{
+    ControllerFault, DeviceHandle, EndpointHandle, HostError, Outcome, Report, Sequence, Transfer,
+};
 use crate::platform::ControllerId;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use crate::usb::device::{DeviceEntry, DeviceId, DeviceState, Requester};
 use crate::usb::enumerate::CONFIGURATION_LIMIT;
 use crate::usb::error::UsbError;
@@ -18,6 +20,10 @@ pub(super) const CONFIGURATION_OFFSET: usize = 256;
 
 /// Bytes of a device's control buffer.
 pub(super) const CONTROL_BUFFER: usize = CONFIGURATION_OFFSET + CONFIGURATION_LIMIT as usize;
+
+/// How long a controller may take for an operation on a device. Policy: the drivers give up after 10 s
+/// at most and then report it; this is the net below.
+const CONTROLLER_TIMEOUT: Duration = Duration::from_secs(15);
 
 impl<C: Driver> Bus<'_, C> {
     /// Begins an operation on a device.
@@ -90,12 +96,32 @@ impl<C: Driver> Bus<'_, C> {
             };
             if entry.in_use && now >= entry.deadline {
                 let id = self.id_of(index)?;
+                if entry.operation.is_none() {
+                    return self.controller_is_late(id, now);
+                }
                 if let Some(event) = self.operation_step(id, Input::Deadline, now) {
                     return Some(event);
                 }
             }
         }
         None
+    }
+
+    /// The controller has a net's worth of time for what was begun on a device.
+    pub(super) fn await_controller(&mut self, id: DeviceId, now: Instant) {
+        let until = now + CONTROLLER_TIMEOUT;
+        if let Some(entry) = self.device_mut(id) {
+            entry.deadline = until;
+        }
+        self.wake_at(until);
+    }
+
+    /// A controller that does not end what it has begun is as good as dead.
+    fn controller_is_late(&mut self, id: DeviceId, now: Instant) -> Option<BusEvent> {
+        let entry = self.device_mut(id)?;
+        entry.deadline = Instant::NEVER;
+        let controller = entry.controller;
+        self.controller_died(controller, ControllerFault::Unresponsive, now)
     }
 
     fn operation_step(&mut self, id: DeviceId, input: Input, now: Instant) -> Option<BusEvent> {
@@ -224,6 +250,7 @@ impl<C: Driver> Bus<'_, C> {
         let index = self.devices.iter().position(is_it)?;
         let id = self.id_of(index)?;
         let result = result.map_err(UsbError::from);
+        self.device_mut(id)?.deadline = Instant::NEVER;
         match self.device(id)?.state {
             DeviceState::Enumerating => self.lane_controller(id, result, now),
             DeviceState::Configuring => self.controller_configured(id, result, now),
@@ -248,7 +275,7 @@ impl<C: Driver> Bus<'_, C> {
         let state = self.device(id).map(|entry| entry.state);
         matches!(
             state,
-            None | Some(DeviceState::Closing | DeviceState::Orphaned)
+            None | Some(DeviceState::Closing | DeviceState::Orphaned(_))
         )
     }
 
@@ -257,7 +284,7 @@ impl<C: Driver> Bus<'_, C> {
         let Some(entry) = self.device_mut(id) else {
             return;
         };
-        if matches!(entry.state, DeviceState::Closing | DeviceState::Orphaned) {
+        if matches!(entry.state, DeviceState::Closing | DeviceState::Orphaned(_)) {
             return;
         }
         entry.state = DeviceState::Closing;
@@ -267,23 +294,27 @@ impl<C: Driver> Bus<'_, C> {
         let begun = self
             .driver(controller)
             .map(|driver| driver.close_device(handle, now));
+        if begun == Some(Ok(())) {
+            self.await_controller(id, now);
+        }
         // A running controller that knows no such device has let go of it. One that does not run
         // may know nothing and still reach memory: its devices are closed when it has stopped.
         if self.runs(controller) && begun == Some(Err(HostError::Stale)) {
             if let Some(entry) = self.device_mut(id) {
-                entry.state = DeviceState::Orphaned;
+                entry.state = DeviceState::Orphaned(Fate::Gone);
             }
             self.wake_at(now);
         }
     }
 
     pub(super) fn closed(&mut self, id: DeviceId, now: Instant) -> Option<BusEvent> {
-        let controller = self.device(id)?.controller;
+        let entry = self.device(id)?;
+        let controller = entry.controller;
+        let will_return = entry.state == DeviceState::Orphaned(Fate::Returning);
         let on_lane = self.is_on_lane(id);
-        self.given_up_closed(id, now);
+        self.retry_closed(id, now);
         self.release(id);
-        let is_restarting = self.controller_state(controller) == Some(ControllerState::Restarting);
-        let fate = if self.port_left(id, now) || is_restarting {
+        let fate = if self.port_left(id, now) || will_return {
             Fate::Returning
         } else {
             Fate::Gone
