@@ -69,6 +69,8 @@ pub struct UnitEntry {
     pub(crate) seen: u32,
     /// What the unit was before its device was opened again: it must be the same now.
     pub(crate) before: Option<Found>,
+    /// Which use of the entry was told of as a disk that is ready.
+    pub(crate) told: Option<u8>,
     /// How often its device had to be reset while a command of a bring-up was under way.
     pub(crate) interruptions: u8,
 }
@@ -86,6 +88,7 @@ impl UnitEntry {
         durability: Durability::NEW,
         seen: 0,
         before: None,
+        told: None,
         interruptions: 0,
     };
 

@@ -238,6 +238,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                     controller,
                     lun: lun.number(),
                     transfer_bytes,
+                    told: entry.told,
                     ..UnitEntry::EMPTY
                 };
             }

@@ -9,7 +9,9 @@
 
 mod disk;
 mod dispatch;
+mod events;
 mod holders;
+mod identity;
 mod recover;
 mod report;
 mod requests;
@@ -31,6 +33,8 @@ use crate::time::{Duration, Instant};
 use crate::usb::bus::countable;
 use crate::usb::{Bus, BusStorage, ControllerSlot, DeviceEntry, Driver, PortEntry, UsbError};
 pub use disk::Disk;
+pub use events::HostEvent;
+pub use identity::StableName;
 use recover::Home;
 pub use report::{DiskInfo, DiskState};
 use schedule::Work;

@@ -17,7 +17,9 @@ pub mod setup;
 pub mod speed;
 pub mod strings;
 
-pub use bus::{Bus, BusEvent, BusStorage, ControllerSlot, ControllerState, Driver, Fate, Pipe};
+pub use bus::{
+    Bus, BusEvent, BusStorage, Change, ControllerSlot, ControllerState, Driver, Fate, Pipe,
+};
 pub use device::{DeviceEntry, DeviceId, DeviceInfo, DeviceState, PowerDraw};
 pub use error::UsbError;
 pub use port::{PortEntry, PortState};

@@ -4,6 +4,7 @@
 //! `field_cases`, named after what the device does.
 
 mod attempts;
+mod events;
 mod every_step;
 mod field_cases;
 mod good_disk;

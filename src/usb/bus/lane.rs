@@ -259,6 +259,7 @@ impl<C: Driver> Bus<'_, C> {
         *entry = DeviceEntry {
             generation,
             in_use: true,
+            told: entry.told,
             state: DeviceState::Enumerating,
             controller,
             handle,

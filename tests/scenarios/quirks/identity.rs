@@ -9,6 +9,29 @@ use rootport_models::device::{Disk, Script};
 use super::works;
 use crate::rig::{HIGH_PORT, Rig, with_disk};
 
+/// The names of the disks in a port.
+fn names(rig: &Rig) -> Vec<String> {
+    let units = rig.units_at(HIGH_PORT);
+    units
+        .iter()
+        .map(|it| it.stable_name().to_string())
+        .collect()
+}
+
+#[test]
+fn a_disk_is_named_by_the_best_that_is_known_of_it() {
+    let (rig, _) = with_disk(&fixed().build());
+    assert!(
+        names(&rig)[0].starts_with("naa.5000c500"),
+        "{:?}",
+        names(&rig)
+    );
+    let (rig, _) = with_disk(&Script::new().strings("A", "B", "S-1").build());
+    assert_eq!(names(&rig), ["usb-1209:0001-S-1:0"]);
+    let (rig, _) = with_disk(&Script::new().strings("A", "B", "").build());
+    assert_eq!(names(&rig), ["port-0.0.0:0"]);
+}
+
 fn fixed() -> Script {
     Script::new().unit(LogicalUnit::disk(65536, 512))
 }
