@@ -5,7 +5,7 @@
 //! has.
 
 use super::wire::{Cbw, Csw, CswFault};
-use crate::scsi::cdb::{Command, DataPhase};
+use crate::scsi::cdb::DataPhase;
 use crate::scsi::inquiry::Inquiry;
 use crate::scsi::sense::Sense;
 use crate::storage::quirks::Quirks;
@@ -93,8 +93,8 @@ impl Habits {
 
     /// A command ended well, with all of its data and a residue all the same. Of two commands, whose
     /// answers have a fixed length, that proves that residues lie.
-    pub(super) fn learn_residue(&mut self, command: &Command) {
-        let is_standard = match (command.cdb.operation_code(), command.data) {
+    pub(super) fn learn_residue(&mut self, operation: u8, data: DataPhase) {
+        let is_standard = match (operation, data) {
             (0x12, DataPhase::In(length)) => length == Inquiry::LENGTH as u32,
             (0x25, DataPhase::In(length)) => length == CAPACITY_LENGTH,
             _ => false,
@@ -132,16 +132,17 @@ impl Habits {
 
     /// Whether REQUEST SENSE follows a command that ended well.
     #[inline]
-    pub(super) fn asks_sense_after(&self, command: &Command) -> bool {
-        self.quirks.contains(Quirks::SENSE_AFTER_SYNC)
-            && FLUSHES.contains(&command.cdb.operation_code())
+    pub(super) fn asks_sense_after(&self, operation: u8) -> bool {
+        self.quirks.contains(Quirks::SENSE_AFTER_SYNC) && FLUSHES.contains(&operation)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scsi::cdb::{inquiry, read_capacity_10, synchronize_cache, test_unit_ready};
+    use crate::scsi::cdb::{
+        Command, inquiry, read_capacity_10, synchronize_cache, test_unit_ready,
+    };
 
     fn with(quirks: Quirks) -> Habits {
         Habits::new(quirks, Speed::High)
@@ -177,7 +178,7 @@ mod tests {
             (test_unit_ready(), false),
         ] {
             let mut habits = Habits::PLAIN;
-            habits.learn_residue(&command);
+            habits.learn_residue(command.cdb.operation_code(), command.data);
             assert_eq!(habits.ignores_residue(), learnt);
         }
     }
@@ -215,10 +216,13 @@ mod tests {
         assert!(with(Quirks::GO_SLOW).pauses());
         assert!(!Habits::new(Quirks::GO_SLOW, Speed::Full).pauses());
         let kindle = with(Quirks::SENSE_AFTER_SYNC);
-        assert!(kindle.asks_sense_after(&synchronize_cache(100)));
-        assert!(kindle.asks_sense_after(&synchronize_cache(1 << 40)));
-        assert!(!kindle.asks_sense_after(&test_unit_ready()));
-        assert!(!Habits::PLAIN.asks_sense_after(&synchronize_cache(100)));
+        let asks = |habits: Habits, command: Command| {
+            habits.asks_sense_after(command.cdb.operation_code())
+        };
+        assert!(asks(kindle, synchronize_cache(100)));
+        assert!(asks(kindle, synchronize_cache(1 << 40)));
+        assert!(!asks(kindle, test_unit_ready()));
+        assert!(!asks(Habits::PLAIN, synchronize_cache(100)));
         assert_eq!(with(Quirks::BULK32).wrapper_length(), 32);
     }
 }

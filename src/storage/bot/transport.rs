@@ -5,7 +5,7 @@
 //! reported. Everything that the device writes lands in memory that is checked before it is used:
 //! the status in one whole packet, so that a wrong length is seen and does not babble.
 
-use super::habits::{Habits, LONG_SENSE, PAUSE};
+use super::habits::Habits;
 use super::machine::{Action, BotError, End, Input, Machine};
 use super::wire::{Cbw, Csw, CswFault, CswStatus, Lun};
 use crate::dma::{
@@ -13,18 +13,19 @@ use crate::dma::{
 };
 use crate::host::{HostError, Outcome, Report};
 use crate::policy::Queueing;
-use crate::scsi::cdb::{Command, DataPhase, request_sense};
-use crate::scsi::sense::Sense;
+use crate::scsi::cdb::{Command, DataPhase};
 use crate::scsi::transport::{
     Completion, DataPlace, Fault, Outcome as CommandOutcome, Request, SCRATCH, Status,
     TransportError,
 };
-use crate::storage::quirks::Quirks;
 use crate::time::{Duration, Instant};
 use crate::usb::operation::Operation;
 use crate::usb::setup::{Direction, SetupPacket};
-use crate::usb::speed::Speed;
 use crate::usb::{Bus, Driver, Pipe, UsbError};
+
+mod honours;
+
+use honours::Sensing;
 
 /// Where things lie in the transport's memory.
 mod layout {
@@ -57,15 +58,6 @@ mod part {
     pub(super) const BITS: u32 = 2;
 }
 
-/// Why REQUEST SENSE is under way.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Sensing {
-    /// The request failed, with so many bytes moved.
-    Failure(u32),
-    /// It was a flush that ended well, of a device that wants to be asked.
-    Flush,
-}
-
 /// Counters of copies, for the figures that a user may ask for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CopyCount {
@@ -86,6 +78,8 @@ pub struct Transport {
     bounce: Allocation,
     queueing: Queueing,
     habits: Habits,
+    /// The operation code of the command under way.
+    operation: u8,
     machine: Machine,
     /// The command under way, and its number.
     request: Option<Request>,
@@ -146,6 +140,7 @@ impl Transport {
             bounce,
             queueing: Queueing::default(),
             habits: Habits::PLAIN,
+            operation: 0,
             machine: Machine::idle(),
             request: None,
             tag: 0,
@@ -162,22 +157,6 @@ impl Transport {
     /// Chooses when data and status are queued, from the next command on.
     pub fn set_queueing(&mut self, queueing: Queueing) {
         self.queueing = queueing;
-    }
-
-    /// Honours a device's policies, from the next command on.
-    pub fn set_quirks(&mut self, quirks: Quirks, speed: Speed) {
-        self.habits = Habits::new(quirks, speed);
-        if self.habits.pauses() {
-            self.queueing = Queueing::AfterCommand;
-        }
-        // What a longer wrapper has behind a plain one.
-        self.memory.write_bytes(layout::COMMAND + Cbw::LENGTH, &[0]);
-    }
-
-    /// The policies that are honoured, with what was learnt of the device.
-    #[must_use]
-    pub fn quirks(&self) -> Quirks {
-        self.habits.quirks()
     }
 
     /// Whether a command is under way.
@@ -221,6 +200,7 @@ impl Transport {
     ) -> Result<(), TransportError> {
         self.mapping = self.map(bus, dma, request)?;
         self.request = Some(*request);
+        self.operation = request.command.cdb.operation_code();
         self.sensing = None;
         self.start(bus, request.lun, &request.command, now + request.timeout);
         Ok(())
@@ -332,9 +312,7 @@ impl Transport {
         dma: &impl Dma,
         now: Instant,
     ) -> Option<CommandOutcome> {
-        if let Some((action, deadline)) = self.paused.take() {
-            self.deadline = deadline;
-            self.send_rest(bus, action, now);
+        if self.go_on(bus, now) {
             return None;
         }
         bus.check_controller(&self.bulk_in);
@@ -373,8 +351,7 @@ impl Transport {
             Action::Wait => Ok(()),
             Action::SendCommand | Action::SendAll => Ok(()),
             Action::SendRest | Action::SendData if self.rests() => {
-                self.paused = Some((action, self.deadline));
-                self.deadline = now + PAUSE;
+                self.pause(action, now);
                 return None;
             }
             Action::SendRest => self.queue_rest(bus),
@@ -409,23 +386,6 @@ impl Transport {
             self.deadline = now;
         }
         None
-    }
-
-    /// Whether there is a pause between the present wrapper and its data.
-    #[inline]
-    fn rests(&self) -> bool {
-        self.habits.pauses() && self.announced() != DataPhase::None
-    }
-
-    /// Goes on behind a pause.
-    fn send_rest<C: Driver>(&mut self, bus: &mut Bus<'_, C>, action: Action, now: Instant) {
-        let queued = match action {
-            Action::SendData => self.queue_data(bus, Report::Always),
-            _ => self.queue_rest(bus),
-        };
-        if queued.is_err() {
-            self.deadline = now;
-        }
     }
 
     /// Begins an operation on the device, or puts it behind the one under way.
@@ -477,13 +437,7 @@ impl Transport {
     ) -> Option<CommandOutcome> {
         bus.retire(&self.bulk_out);
         if let Some(sensing) = self.sensing.take() {
-            let failed = matches!(end, End::Status(CswStatus::Failed, _) | End::Recovered(_));
-            if failed && self.habits.unlearn_sense() {
-                // It was the length that the device minded: the usual question is still to be asked.
-                self.ask_sense(bus, sensing, now);
-                return None;
-            }
-            return self.finish_sense(sensing, end);
+            return self.finish_sense(bus, sensing, end, now);
         }
         let moved = match end {
             End::Status(_, moved) => moved,
@@ -507,40 +461,6 @@ impl Transport {
             End::Recovered(error) => self.end(Err(TransportError::Protocol(error.into()))),
             End::Broken(error) => self.end(Err(TransportError::Broken(error.into()))),
         }
-    }
-
-    /// Whether the command that has ended well is followed by REQUEST SENSE.
-    #[inline]
-    fn wants_sense(&self) -> bool {
-        let request = self.request.as_ref();
-        request.is_some_and(|request| self.habits.asks_sense_after(&request.command))
-    }
-
-    fn ask_sense<C: Driver>(&mut self, bus: &mut Bus<'_, C>, sensing: Sensing, now: Instant) {
-        self.sensing = Some(sensing);
-        let lun = self.request.as_ref().map_or(0, |request| request.lun);
-        let command = request_sense(self.habits.sense_length());
-        self.start(bus, lun, &command, now + SENSE_TIMEOUT);
-    }
-
-    /// REQUEST SENSE has ended: the command ends with what it brought, which may be nothing.
-    fn finish_sense(&mut self, sensing: Sensing, end: End) -> Option<CommandOutcome> {
-        let mut bytes = [0; LONG_SENSE as usize];
-        let sense = match end {
-            End::Status(CswStatus::Passed, came) => {
-                self.memory.read_bytes(layout::SENSE, &mut bytes);
-                let bytes = bytes.get(..came as usize).unwrap_or(&bytes);
-                self.habits.learn_sense(bytes);
-                Sense::parse(bytes)
-            }
-            End::Broken(error) => return self.end(Err(TransportError::Broken(error.into()))),
-            End::Status(..) | End::Recovered(_) => Sense::NONE,
-        };
-        let (status, moved) = match sensing {
-            Sensing::Failure(moved) => (Status::Check(sense), moved),
-            Sensing::Flush => (Status::Good, 0),
-        };
-        self.end(Ok(Completion { status, moved }))
     }
 
     fn end(&mut self, outcome: CommandOutcome) -> Option<CommandOutcome> {
@@ -700,32 +620,6 @@ impl Transport {
             }),
         };
         Input::Status(Ok(result))
-    }
-}
-
-impl Transport {
-    /// Reads a status as the device's habits allow.
-    #[inline]
-    fn parse_status(&mut self, bytes: &[u8]) -> Result<Csw, CswFault> {
-        let requested = self.announced().length();
-        let csw = self.habits.parse(bytes, self.tag, requested)?;
-        if csw.residue == 0 {
-            return Ok(csw);
-        }
-        Ok(self.weigh_residue(csw))
-    }
-
-    /// A residue counts, unless this device's do not.
-    fn weigh_residue(&mut self, csw: Csw) -> Csw {
-        let is_false = csw.status == CswStatus::Passed && self.machine.has_all_data();
-        if let (None, true, Some(request)) = (self.sensing, is_false, self.request.as_ref()) {
-            self.habits.learn_residue(&request.command);
-        }
-        if self.habits.ignores_residue() {
-            Csw { residue: 0, ..csw }
-        } else {
-            csw
-        }
     }
 }
 

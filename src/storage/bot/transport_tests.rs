@@ -7,6 +7,7 @@ use crate::host::PortProtocol;
 use crate::scsi::capacity::BlockLength;
 use crate::scsi::cdb::{Extent, read, test_unit_ready};
 use crate::storage::choose::choose;
+use crate::storage::quirks::Quirks;
 use crate::usb::bus::testing::{Call, Fake, fake_bus, poll, run};
 use crate::usb::quirks::BusQuirks;
 use crate::usb::{BusEvent, DeviceId};
