@@ -13,9 +13,13 @@ pub enum Queueing {
     Eager,
     /// One after the other: the data when the wrapper has arrived, the status when the data has.
     /// One interrupt more a command, for devices that cannot hold a transfer which waits behind
-    /// another. QEMU's `usb-storage` before 10.1 is one: where the data takes a moment, a status
-    /// read that is queued already is never answered, or is stalled before a write's data.
+    /// another.
     AfterData,
+    /// The data with the command wrapper, the status when the data has come: as many interrupts as
+    /// [`Queueing::AfterCommand`], for devices that cannot hold a status read behind their data.
+    /// QEMU's `usb-storage` before 10.1 is one: where the data takes a moment, a status read that is
+    /// queued already is never answered, or is stalled before a write's data.
+    StatusLast,
 }
 
 /// Deadlines and limits of the stack. The defaults suit disks of every age; an embedder may change

@@ -47,6 +47,27 @@ impl<const N: usize> Block<'_, N> {
         unsafe { self.store(OFFSET, value) }
     }
 
+    /// Reads the first `COUNT` 32-bit fields.
+    #[inline(always)]
+    #[must_use]
+    pub fn read<const COUNT: usize>(&self) -> [u32; COUNT] {
+        const { assert!(4 * COUNT <= N) }
+        core::array::from_fn(|index| {
+            // SAFETY: aligned and inside the block; nothing borrows the piece.
+            u32::from_le(unsafe { self.start.add(4 * index).cast::<u32>().read_volatile() })
+        })
+    }
+
+    /// Writes the first `COUNT` 32-bit fields, in their order.
+    #[inline(always)]
+    pub fn write<const COUNT: usize>(&self, fields: [u32; COUNT]) {
+        const { assert!(4 * COUNT <= N) }
+        for (index, field) in fields.into_iter().enumerate() {
+            // SAFETY: aligned and inside the block, as just asserted.
+            unsafe { self.store(4 * index, field) }
+        }
+    }
+
     /// Writes element `index` of the array of `COUNT` 32-bit fields at byte `OFFSET`. An index
     /// outside of the array is not written.
     #[inline(always)]
@@ -68,5 +89,36 @@ impl<const N: usize> Block<'_, N> {
         // SAFETY: inside the block and aligned; nothing borrows the piece.
         unsafe { at.cast::<u32>().write_volatile(value.to_le()) };
         arch::stored(at, size_of_val(&value));
+    }
+}
+
+/// One 32-bit field of a piece of the pool that a device writes and the driver looks at again and
+/// again. Where it lies was checked when it was made.
+///
+/// It stays valid as the piece's own handle does: memory of the pool is memory of the pool, also
+/// when it was given back.
+#[derive(Clone, Copy, Debug)]
+pub struct Watched {
+    field: NonNull<u32>,
+}
+
+// SAFETY: an address in the pool, read with single volatile loads; no tie to a thread.
+unsafe impl Send for Watched {}
+
+impl Watched {
+    /// # Safety
+    ///
+    /// `field` is aligned and lies in a piece of the pool.
+    #[inline]
+    pub(super) unsafe fn new(field: NonNull<u32>) -> Self {
+        Self { field }
+    }
+
+    /// Reads the field: one volatile load of a little-endian value.
+    #[inline(always)]
+    #[must_use]
+    pub fn read(self) -> u32 {
+        // SAFETY: aligned and in the pool, which lives as long as the stack; nothing borrows it.
+        u32::from_le(unsafe { self.field.read_volatile() })
     }
 }

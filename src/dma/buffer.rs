@@ -9,6 +9,9 @@ pub struct RawBuffer {
     pub start: NonNull<u8>,
     /// Length in bytes.
     pub length: usize,
+    /// No line of it is dirty in a cache: the CPU has not written to it since a transfer brought the
+    /// two into step.
+    pub(crate) in_step: bool,
 }
 
 // SAFETY: an address and a length; using them is what needs care, and is unsafe where it happens.
@@ -21,6 +24,7 @@ impl RawBuffer {
         Self {
             start: NonNull::from(&mut *bytes).cast(),
             length: bytes.len(),
+            in_step: false,
         }
     }
 
@@ -30,6 +34,7 @@ impl RawBuffer {
         Self {
             start: NonNull::from(bytes).cast(),
             length: bytes.len(),
+            in_step: false,
         }
     }
 
@@ -42,9 +47,16 @@ impl RawBuffer {
         }
         // SAFETY: `offset <= self.length`: inside the same buffer, or just behind it.
         let start = unsafe { self.start.add(offset) };
-        Some(Self { start, length })
+        Some(Self {
+            start,
+            length,
+            ..*self
+        })
     }
 }
+
+/// Bytes of the longest cache line of any CPU that the stack runs on.
+const LONGEST_LINE: usize = 128;
 
 /// Where the memory of a [`DmaBuffer`] came from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -82,7 +94,11 @@ impl DmaBuffer {
     #[must_use]
     pub unsafe fn from_raw(start: NonNull<u8>, length: usize) -> Self {
         Self {
-            memory: RawBuffer { start, length },
+            memory: RawBuffer {
+                start,
+                length,
+                in_step: false,
+            },
             origin: Origin::Raw,
         }
     }
@@ -102,6 +118,7 @@ impl DmaBuffer {
 
     /// The bytes, to be changed.
     pub fn as_mut_slice(&mut self) -> &mut [u8] {
+        self.memory.in_step = false;
         // SAFETY: as above, and `self` is borrowed mutably.
         unsafe { core::slice::from_raw_parts_mut(self.memory.start.as_ptr(), self.memory.length) }
     }
@@ -109,6 +126,16 @@ impl DmaBuffer {
     /// The memory's address and length; ownership stays here.
     pub(crate) fn raw(&self) -> RawBuffer {
         self.memory
+    }
+
+    /// A transfer of all of it has ended well, and it was not written to by the CPU: none of its
+    /// lines is dirty, until [`DmaBuffer::as_mut_slice`] is asked for.
+    ///
+    /// The ends of a read that share a cache line were copied by the CPU, so only a buffer of
+    /// whole lines counts.
+    pub(crate) fn note_transfer(&mut self) {
+        let start = self.memory.start.addr().get();
+        self.memory.in_step = (start | self.memory.length).is_multiple_of(LONGEST_LINE);
     }
 
     /// Gives up ownership: the caller answers for the memory again.
@@ -143,6 +170,24 @@ mod tests {
         let mut buffer = DmaBuffer::from_static(bytes);
         buffer.as_mut_slice()[1] = 9;
         assert_eq!(buffer.into_static().unwrap(), &[1, 9, 3]);
+    }
+
+    #[test]
+    fn a_buffer_is_in_step_from_a_transfer_until_it_may_be_written_to() {
+        #[repr(align(128))]
+        struct Lines([u8; 256]);
+        let lines: &'static mut Lines = Box::leak(Box::new(Lines([0; 256])));
+        let (whole, rest) = lines.0.split_at_mut(128);
+        let mut buffer = DmaBuffer::from_static(whole);
+        assert!(!buffer.raw().in_step, "nobody knows who wrote to it");
+        buffer.note_transfer();
+        assert_eq!(buffer.as_slice().len(), 128);
+        assert!(buffer.raw().in_step);
+        buffer.as_mut_slice();
+        assert!(!buffer.raw().in_step);
+        let mut part = DmaBuffer::from_static(&mut rest[..64]);
+        part.note_transfer();
+        assert!(!part.raw().in_step, "it shares a line");
     }
 
     #[test]

@@ -8,7 +8,7 @@
 
 use core::ptr::NonNull;
 
-use super::{Block, BusAddress, CoherentRegion};
+use super::{Block, BusAddress, CoherentRegion, Watched};
 use crate::arch;
 
 /// What a piece of the pool is, for the ledger and its diagnostics.
@@ -369,6 +369,16 @@ impl Allocation {
         let fits = self.length >= N && offset <= self.length - N && offset.is_multiple_of(4);
         // SAFETY: inside the piece, which is aligned to 128 bytes; the block borrows its handle.
         fits.then(|| unsafe { Block::new(self.cpu.add(offset)) })
+    }
+
+    /// The 32-bit field at byte `offset`, to be looked at often. An offset outside the piece means its
+    /// first field.
+    #[inline]
+    #[must_use]
+    pub fn watch(&self, offset: usize) -> Watched {
+        let field = self.at::<u32>(offset).unwrap_or(self.cpu.cast());
+        // SAFETY: a piece has at least 128 bytes and is aligned to as many; `at` checks the rest.
+        unsafe { Watched::new(field) }
     }
 
     #[inline(always)]

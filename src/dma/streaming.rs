@@ -6,7 +6,9 @@
 //!
 //! Why a read needs two passes on a CPU whose caches DMA does not see: before the transfer, a dirty
 //! line could be evicted over the data that the device is writing; after it, a line could have been
-//! fetched speculatively while the data was still under way. A write needs one pass, before.
+//! fetched speculatively while the data was still under way. A write needs one pass, before. The pass
+//! before is for dirty lines: a buffer that the CPU has not written to since its last transfer has
+//! none, and is spared it.
 
 use core::ptr::NonNull;
 
@@ -121,16 +123,36 @@ pub struct SegmentRules {
 
 /// A buffer that a device may reach, from `Mapping::map` to `Mapping::unmap`, which are the
 /// transports' own.
+///
+/// It is small on purpose: it is moved on the way of every read.
 #[derive(Debug)]
 pub struct Mapping {
     buffer: RawBuffer,
+    bus: BusAddress,
     direction: DataDirection,
-    head: usize,
-    tail: usize,
-    head_bounce: Option<RawCoherent>,
-    tail_bounce: Option<RawCoherent>,
-    segments: [Segment; 3],
+    bounced: Option<BouncedEnds>,
+}
+
+/// The ends of a read that go through the bounce area.
+#[derive(Clone, Copy, Debug)]
+struct BouncedEnds {
+    head: RawCoherent,
+    tail: RawCoherent,
+}
+
+/// The pieces of a mapping: a bounced head, the middle, a bounced tail, as far as there are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pieces {
+    all: [Segment; 3],
     count: usize,
+}
+
+impl Pieces {
+    /// The pieces to transfer, in order.
+    #[inline]
+    pub(crate) fn as_slice(&self) -> &[Segment] {
+        self.all.get(..self.count).unwrap_or_default()
+    }
 }
 
 impl Mapping {
@@ -141,6 +163,7 @@ impl Mapping {
     /// # Errors
     ///
     /// [`MapError`] says why the controller cannot reach the buffer; nothing was changed.
+    #[inline]
     pub(crate) fn map(
         dma: &impl Dma,
         rules: SegmentRules,
@@ -158,48 +181,94 @@ impl Mapping {
         }
         let mut mapping = Self {
             buffer,
+            bus,
             direction,
-            head: 0,
-            tail: 0,
-            head_bounce: None,
-            tail_bounce: None,
-            segments: [
-                Segment {
-                    bus,
-                    length: buffer.length as u32,
-                },
-                Segment::EMPTY,
-                Segment::EMPTY,
-            ],
-            count: 1,
+            bounced: None,
         };
         if !dma.coherent() {
-            if direction == DataDirection::FromDevice {
-                let bounced = mapping.bounce_ends(dma.cache_line(), rules.grain, bounce);
-                bounced.inspect_err(|_| dma.returned(buffer.start, buffer.length))?;
-            }
-            let middle = mapping.middle();
-            dma.clean(middle.start, middle.length);
+            mapping.hand_over(dma, rules, bounce)?;
         }
         Ok(mapping)
     }
 
-    /// The pieces to transfer, in order.
-    #[must_use]
-    pub(crate) fn segments(&self) -> &[Segment] {
-        self.segments.get(..self.count).unwrap_or_default()
+    /// The first pass. A buffer that is in step already needs none.
+    fn hand_over(
+        &mut self,
+        dma: &impl Dma,
+        rules: SegmentRules,
+        bounce: Option<&Allocation>,
+    ) -> Result<(), MapError> {
+        let buffer = self.buffer;
+        if self.direction == DataDirection::FromDevice {
+            let grain = rules.grain.max(dma.cache_line());
+            self.bounced = self
+                .bounce_ends(dma.cache_line(), grain, bounce)
+                .inspect_err(|_| dma.returned(buffer.start, buffer.length))?;
+        }
+        if !buffer.in_step {
+            let middle = self.middle();
+            dma.clean(middle.start, middle.length);
+        }
+        Ok(())
+    }
+
+    /// The one piece to transfer, where nothing is bounced.
+    #[inline]
+    pub(crate) fn whole(&self) -> Option<Segment> {
+        self.bounced.is_none().then_some(Segment {
+            bus: self.bus,
+            length: self.buffer.length as u32,
+        })
+    }
+
+    /// The pieces to transfer.
+    pub(crate) fn pieces(&self) -> Pieces {
+        let (head, tail) = self.ends();
+        let middle = Segment {
+            bus: self.bus.offset(head as u64),
+            length: (self.buffer.length - head - tail) as u32,
+        };
+        let candidates = [
+            self.bounced.map(|ends| Segment::from(ends.head)),
+            Some(middle),
+            self.bounced.map(|ends| Segment::from(ends.tail)),
+        ];
+        let mut pieces = Pieces {
+            all: [Segment::EMPTY; 3],
+            count: 0,
+        };
+        let wanted = candidates.into_iter().flatten();
+        for piece in wanted.filter(|piece| piece.length != 0) {
+            if let Some(slot) = pieces.all.get_mut(pieces.count) {
+                *slot = piece;
+                pieces.count += 1;
+            }
+        }
+        pieces
+    }
+
+    /// Bytes of the first and of the last piece that go through the bounce area.
+    #[inline]
+    fn ends(&self) -> (usize, usize) {
+        match &self.bounced {
+            None => (0, 0),
+            Some(ends) => (ends.head.length, ends.tail.length),
+        }
     }
 
     /// Bytes that go through the bounce area.
+    #[inline]
     #[must_use]
     pub(crate) fn bounced(&self) -> usize {
-        self.head + self.tail
+        let (head, tail) = self.ends();
+        head + tail
     }
 
     /// Ends the mapping after the device has let go of it: the second pass of a read, and the
     /// bounced ends of the `actual` bytes that came.
     ///
     /// The memory belongs to the CPU again when this returns.
+    #[inline]
     pub(crate) fn unmap(self, dma: &impl Dma, actual: usize) {
         if self.direction == DataDirection::FromDevice && !dma.coherent() {
             self.take_over(dma, actual);
@@ -213,12 +282,11 @@ impl Mapping {
         // SAFETY: `bounce_ends` left only lines in the middle that lie wholly inside the buffer,
         // which the request owns until this returns.
         unsafe { dma.invalidate(middle.start, middle.length) };
-        if let Some(bounce) = self.head_bounce {
-            self.copy_out(bounce, 0, self.head.min(actual));
-        }
-        if let Some(bounce) = self.tail_bounce {
-            let start = self.buffer.length - self.tail;
-            self.copy_out(bounce, start, self.tail.min(actual.saturating_sub(start)));
+        if let Some(ends) = &self.bounced {
+            self.copy_out(ends.head, 0, ends.head.length.min(actual));
+            let start = self.buffer.length - ends.tail.length;
+            let came = ends.tail.length.min(actual.saturating_sub(start));
+            self.copy_out(ends.tail, start, came);
         }
     }
 
@@ -236,65 +304,45 @@ impl Mapping {
 
     /// The part of the buffer that the device reaches directly.
     fn middle(&self) -> RawBuffer {
-        let length = self.buffer.length - self.head - self.tail;
-        self.buffer.slice(self.head, length).unwrap_or(RawBuffer {
+        let (head, tail) = self.ends();
+        let length = self.buffer.length - head - tail;
+        self.buffer.slice(head, length).unwrap_or(RawBuffer {
             length: 0,
             ..self.buffer
         })
     }
 
-    /// Sends each end that shares a cache line through the bounce area.
+    /// The ends that share a cache line go through the bounce area, each up to a multiple of
+    /// `grain`.
     fn bounce_ends(
-        &mut self,
+        &self,
         line: usize,
         grain: usize,
         bounce: Option<&Allocation>,
-    ) -> Result<(), MapError> {
+    ) -> Result<Option<BouncedEnds>, MapError> {
         let start = self.buffer.start.addr().get();
         let end = start + self.buffer.length;
-        let grain = grain.max(line);
         if start.is_multiple_of(line) && end.is_multiple_of(line) {
-            return Ok(());
+            return Ok(None);
         }
-        if !start.is_multiple_of(line) {
-            self.head = (grain - start % grain).min(self.buffer.length);
-        }
-        let rest = self.buffer.length - self.head;
-        if rest != 0 && !end.is_multiple_of(line) {
-            self.tail = (end % grain).min(rest);
-        }
+        let head = if start.is_multiple_of(line) {
+            0
+        } else {
+            (grain - start % grain).min(self.buffer.length)
+        };
+        let rest = self.buffer.length - head;
+        let tail = if rest == 0 || end.is_multiple_of(line) {
+            0
+        } else {
+            (end % grain).min(rest)
+        };
         let bounce = bounce.ok_or(MapError::NoBounce)?;
         // The head keeps its offset in the grain, so that it ends where the middle begins.
-        let head_offset = if self.head == 0 { 0 } else { start % grain };
-        self.head_bounce = Some(
-            bounce
-                .raw(head_offset, self.head)
-                .ok_or(MapError::NoBounce)?,
-        );
-        self.tail_bounce = Some(bounce.raw(grain, self.tail).ok_or(MapError::NoBounce)?);
-        self.cut();
-        Ok(())
-    }
-
-    /// Rebuilds the segments from head, middle and tail.
-    fn cut(&mut self) {
-        let whole = self.segments[0];
-        let middle = Segment {
-            bus: whole.bus.offset(self.head as u64),
-            length: whole.length - (self.head + self.tail) as u32,
-        };
-        let ends = [
-            self.head_bounce.map(Segment::from),
-            Some(middle),
-            self.tail_bounce.map(Segment::from),
-        ];
-        self.count = 0;
-        for piece in ends.into_iter().flatten().filter(|piece| piece.length != 0) {
-            if let Some(slot) = self.segments.get_mut(self.count) {
-                *slot = piece;
-                self.count += 1;
-            }
-        }
+        let head_offset = if head == 0 { 0 } else { start % grain };
+        Ok(Some(BouncedEnds {
+            head: bounce.raw(head_offset, head).ok_or(MapError::NoBounce)?,
+            tail: bounce.raw(grain, tail).ok_or(MapError::NoBounce)?,
+        }))
     }
 
     /// Copies `length` bytes of a bounced end to byte `offset` of the buffer.

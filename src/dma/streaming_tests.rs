@@ -96,7 +96,9 @@ fn an_aligned_read_is_one_segment_with_two_passes() {
         512,
         DataDirection::FromDevice,
         |mapping, _, base| {
-            let whole = mapping.segments();
+            let pieces = mapping.pieces();
+            let whole = pieces.as_slice();
+            assert_eq!(mapping.whole(), Some(whole[0]));
             assert_eq!(whole.len(), 1);
             assert_eq!(whole[0].bus().get(), base as u64 + 64 + OFFSET);
             assert_eq!(mapping.bounced(), 0);
@@ -106,9 +108,26 @@ fn an_aligned_read_is_one_segment_with_two_passes() {
 }
 
 #[test]
+fn a_buffer_in_step_is_not_cleaned_again_and_still_invalidated() {
+    let dma = Recorder {
+        coherent: false,
+        calls: RefCell::default(),
+    };
+    let mut data = Box::new(Page([0; 16384]));
+    let mut buffer = RawBuffer::of(&mut data.0[..512]);
+    buffer.in_step = true;
+    for direction in [DataDirection::ToDevice, DataDirection::FromDevice] {
+        let mapping = Mapping::map(&dma, XHCI, buffer, direction, None).unwrap();
+        mapping.unmap(&dma, 512);
+    }
+    let start = buffer.start.addr().get();
+    assert_eq!(dma.calls.into_inner(), [("invalidate", start, 512)]);
+}
+
+#[test]
 fn a_write_is_cleaned_once_and_never_bounced() {
     let (calls, _) = mapped(XHCI, 3, 509, DataDirection::ToDevice, |mapping, _, _| {
-        assert_eq!(mapping.segments().len(), 1);
+        assert_eq!(mapping.pieces().as_slice().len(), 1);
     });
     assert_eq!(calls, [("clean", 3, 509)]);
 }
@@ -116,7 +135,12 @@ fn a_write_is_cleaned_once_and_never_bounced() {
 #[test]
 fn the_shared_ends_of_a_read_bounce_and_only_whole_lines_are_invalidated() {
     let (calls, data) = mapped(XHCI, 60, 512, DataDirection::FromDevice, |mapping, _, _| {
-        let lengths: Vec<u32> = mapping.segments().iter().map(Segment::length).collect();
+        let lengths: Vec<u32> = mapping
+            .pieces()
+            .as_slice()
+            .iter()
+            .map(Segment::length)
+            .collect();
         assert_eq!(lengths, [4, 448, 60]);
     });
     assert_eq!(calls, [("clean", 64, 448), ("invalidate", 64, 448)]);
@@ -134,7 +158,7 @@ fn the_shared_ends_of_a_read_bounce_and_only_whole_lines_are_invalidated() {
 #[test]
 fn a_read_inside_one_line_bounces_whole() {
     let (_, data) = mapped(XHCI, 5, 13, DataDirection::FromDevice, |mapping, _, _| {
-        assert_eq!(mapping.segments().len(), 1);
+        assert_eq!(mapping.pieces().as_slice().len(), 1);
         assert_eq!(mapping.bounced(), 13);
     });
     assert_eq!(data.0.iter().filter(|byte| **byte == 0xbb).count(), 13);
@@ -148,7 +172,9 @@ fn page_scattering_controllers_bounce_page_shaped_ends() {
         8000,
         DataDirection::FromDevice,
         |mapping, bounce, base| {
-            let pieces = mapping.segments();
+            assert_eq!(mapping.whole(), None);
+            let pieces = mapping.pieces();
+            let pieces = pieces.as_slice();
             let lengths: Vec<u32> = pieces.iter().map(Segment::length).collect();
             assert_eq!(lengths, [96, 4096, 3808]);
             assert_eq!(
@@ -173,7 +199,12 @@ fn every_offset_and_length_moves_exactly_the_bytes_of_the_buffer() {
                     length,
                     DataDirection::FromDevice,
                     |mapping, _, _| {
-                        let sum: u32 = mapping.segments().iter().map(Segment::length).sum();
+                        let sum: u32 = mapping
+                            .pieces()
+                            .as_slice()
+                            .iter()
+                            .map(Segment::length)
+                            .sum();
                         assert_eq!(sum as usize, length, "offset {offset}");
                     },
                 );

@@ -106,6 +106,11 @@ impl<B: Bus> HostController for Controller<'_, B> {
     }
 
     #[inline]
+    fn has_events(&self) -> bool {
+        pass!(self, driver => driver.has_events())
+    }
+
+    #[inline]
     fn poll(&mut self, pool: &mut Pool<'_>, now: Instant) -> Option<Event> {
         pass!(self, driver => driver.poll(pool, now))
     }
@@ -192,6 +197,11 @@ impl<B: Bus> Endpoints for Controller<'_, B> {
         transfer: &Transfer<'_>,
     ) -> Result<(), HostError> {
         pass!(self, driver => driver.submit(endpoint, transfer))
+    }
+
+    #[inline]
+    fn send(&mut self, endpoint: EndpointHandle, transfer: &Transfer<'_>) -> Result<(), HostError> {
+        pass!(self, driver => driver.send(endpoint, transfer))
     }
 
     #[inline]

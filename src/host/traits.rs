@@ -33,6 +33,10 @@ pub trait HostController {
     /// caller reclaims the controller's memory after that.
     fn stop(&mut self, now: Instant);
 
+    /// Whether [`HostController::poll`] would find something before the driver's deadline, as far as
+    /// memory tells. It is asked more often than anything else: a load or two.
+    fn has_events(&self) -> bool;
+
     /// Takes the next thing that happened, if any. Bounded work; no register is read where memory
     /// tells as much. The pool is for what `start` allocates after the reset.
     fn poll(&mut self, pool: &mut Pool<'_>, now: Instant) -> Option<Event>;
@@ -46,7 +50,8 @@ pub trait HostController {
     /// that died of a bus error reports nothing any more.
     fn check_alive(&mut self) -> bool;
 
-    /// When the driver must be polled again at the latest, for its own deadlines.
+    /// When the driver must be polled again at the latest, for its own deadlines. Transfers that are
+    /// submitted or end do not bring it forward.
     fn next_deadline(&self) -> Instant;
 }
 
@@ -148,6 +153,19 @@ pub trait Endpoints {
         endpoint: EndpointHandle,
         transfer: &Transfer<'_>,
     ) -> Result<(), HostError>;
+
+    /// Queues a transfer as [`Endpoints::submit`] does, and tells the controller as
+    /// [`Endpoints::kick`] does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Endpoints::submit`]: nothing was queued.
+    #[inline]
+    fn send(&mut self, endpoint: EndpointHandle, transfer: &Transfer<'_>) -> Result<(), HostError> {
+        self.submit(endpoint, transfer)?;
+        self.kick(endpoint, transfer.stream);
+        Ok(())
+    }
 
     /// Tells the controller that transfers were queued: once for any number of them.
     fn kick(&mut self, endpoint: EndpointHandle, stream: u16);

@@ -6,6 +6,7 @@
 //! data goes through memory of the stack's own, piece by piece.
 
 use super::Host;
+use super::requests::Waiter;
 use crate::block::queue::{DiskId, Operation, RequestId};
 use crate::block::{BlockDevice, BlockError, Geometry, Lba};
 use crate::dma::RawBuffer;
@@ -38,10 +39,6 @@ impl<P: Platform, C: Driver> Borrowed<'_, '_, P, C> {
     #[inline]
     fn wait(mut self, id: RequestId) -> Result<(), BlockError> {
         loop {
-            if let Some(result) = self.host.take_result(id) {
-                self.ended = true;
-                return result;
-            }
             let wake = self.host.poll();
             if let Some(result) = self.host.take_result(id) {
                 self.ended = true;
@@ -67,17 +64,22 @@ impl<P: Platform, C: Driver> Disk<'_, '_, P, C> {
         self.id
     }
 
+    /// Carries out an operation that moves no data.
+    pub(super) fn run(&mut self, operation: Operation) -> Result<(), BlockError> {
+        self.run_on(self.controller()?, operation, None)
+    }
+
+    /// Carries out an operation on the disk, which is behind `controller`.
     #[inline]
-    pub(super) fn run(
+    fn run_on(
         &mut self,
+        controller: ControllerId,
         operation: Operation,
         memory: Option<RawBuffer>,
     ) -> Result<(), BlockError> {
-        let controller = self.controller()?;
-        let id = self.host.submit_raw(self.id, operation, memory)?;
-        if let Some(slot) = self.host.requests.get_mut(usize::from(id.index)) {
-            slot.is_blocking = true;
-        }
+        let id = self
+            .host
+            .submit_for(self.id, operation, memory, None, Waiter::Call)?;
         Borrowed {
             host: self.host,
             controller,
@@ -95,16 +97,12 @@ impl<P: Platform, C: Driver> Disk<'_, '_, P, C> {
             .controller)
     }
 
-    /// Whether the caller's memory may be given to the controller itself.
-    #[inline]
-    fn can_borrow(&self) -> Result<bool, BlockError> {
-        Ok(self.host.platform.can_cut_dma(self.controller()?))
-    }
-
     /// Moves `length` bytes from `lba` on through the stack's own memory; `copy` gets each piece
     /// with its offset, before a write and after a read.
+    #[inline(never)]
     fn run_staged(
         &mut self,
+        controller: ControllerId,
         operation: impl Fn(Lba) -> Operation,
         lba: Lba,
         length: usize,
@@ -129,7 +127,7 @@ impl<P: Platform, C: Driver> Disk<'_, '_, P, C> {
                 before(offset, bytes);
             }
             let at = Lba(lba.0 + (offset / block_bytes) as u64);
-            result = self.run(operation(at), staging.raw().slice(0, now));
+            result = self.run_on(controller, operation(at), staging.raw().slice(0, now));
             if let (Ok(()), Some(bytes)) = (result, staging.as_slice().get(..now)) {
                 after(offset, bytes);
             }
@@ -149,11 +147,14 @@ impl<P: Platform, C: Driver> BlockDevice for Disk<'_, '_, P, C> {
 
     #[inline]
     fn read(&mut self, lba: Lba, buffer: &mut [u8]) -> Result<(), BlockError> {
-        if self.can_borrow()? {
-            return self.run(Operation::Read(lba), Some(RawBuffer::of(buffer)));
+        let controller = self.controller()?;
+        if self.host.platform.can_cut_dma(controller) {
+            let memory = RawBuffer::of(buffer);
+            return self.run_on(controller, Operation::Read(lba), Some(memory));
         }
         let length = buffer.len();
         self.run_staged(
+            controller,
             Operation::Read,
             lba,
             length,
@@ -168,18 +169,27 @@ impl<P: Platform, C: Driver> BlockDevice for Disk<'_, '_, P, C> {
 
     #[inline]
     fn write(&mut self, lba: Lba, buffer: &[u8]) -> Result<(), BlockError> {
-        if self.can_borrow()? {
-            return self.run(Operation::Write(lba), Some(RawBuffer::of_shared(buffer)));
+        let controller = self.controller()?;
+        if self.host.platform.can_cut_dma(controller) {
+            let memory = RawBuffer::of_shared(buffer);
+            return self.run_on(controller, Operation::Write(lba), Some(memory));
         }
         let before = |offset: usize, bytes: &mut [u8]| {
             if let Some(source) = buffer.get(offset..offset + bytes.len()) {
                 bytes.copy_from_slice(source);
             }
         };
-        self.run_staged(Operation::Write, lba, buffer.len(), before, |_, _| {})
+        self.run_staged(
+            controller,
+            Operation::Write,
+            lba,
+            buffer.len(),
+            before,
+            |_, _| {},
+        )
     }
 
     fn flush(&mut self) -> Result<(), BlockError> {
-        self.run(Operation::Flush, None)
+        self.run(Operation::Flush)
     }
 }

@@ -50,6 +50,8 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         self.dispatch_rare(event, now);
     }
 
+    #[cold]
+    #[inline(never)]
     fn dispatch_rare(&mut self, event: BusEvent, now: Instant) {
         match event {
             BusEvent::Transfer { .. } => {}
@@ -291,7 +293,10 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             return;
         };
         entry.state = match action {
-            Action::Issue(command) => UnitState::BringUp(machine, Next::Issue(command)),
+            Action::Issue(command) => {
+                self.bring_ups = true;
+                UnitState::BringUp(machine, Next::Issue(command))
+            }
             Action::Wait(until) => {
                 self.next_timer = self.next_timer.min(until);
                 UnitState::BringUp(machine, Next::Time(until))
@@ -327,6 +332,8 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     }
 
     /// A command of a unit's bring-up has ended.
+    #[cold]
+    #[inline(never)]
     pub(super) fn bring_up_ended(
         &mut self,
         function: u8,
@@ -353,6 +360,8 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     }
 
     /// What a failed request says about its unit.
+    #[cold]
+    #[inline(never)]
     pub(super) fn weigh_failure(&mut self, unit: u8, error: BlockError, now: Instant) {
         let again = matches!(error, BlockError::MediumChanged | BlockError::NoMedium);
         let is_ready = |entry: &UnitEntry| matches!(entry.state, UnitState::Ready(_));
@@ -403,6 +412,8 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     }
 
     /// Looks at the deadlines of functions and the pauses of units.
+    #[cold]
+    #[inline(never)]
     pub(super) fn run_timers(&mut self, now: Instant) {
         self.next_timer = Instant::NEVER;
         for index in 0..self.functions.len() {

@@ -111,6 +111,12 @@ pub struct Host<'s, P: Platform, C = Controller<'s, <P as Platform>::Bus>> {
     sequence: u32,
     /// Requests that no command was issued for yet, or that want another.
     waiting: usize,
+    /// The place of the newest request.
+    newest: u8,
+    /// Requests that have ended and whose completion was not taken.
+    completions: usize,
+    /// Some unit may want a command for its bring-up.
+    bring_ups: bool,
     /// A rail without power, and until when.
     rail_off: Option<(u8, Instant)>,
     /// When functions and units must be looked at.
@@ -151,6 +157,9 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
             staging: None,
             sequence: 0,
             waiting: 0,
+            newest: 0,
+            completions: 0,
+            bring_ups: false,
             rail_off: None,
             next_timer: Instant::NEVER,
         }
@@ -199,6 +208,15 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
     #[inline]
     pub fn poll(&mut self) -> Instant {
         let now = self.platform.now();
+        if now < self.next_timer && !self.bus.is_due(now) {
+            return self.bus.next_wake().min(self.next_timer);
+        }
+        self.work(now)
+    }
+
+    /// A poll that finds something, most likely.
+    #[inline(never)]
+    fn work(&mut self, now: Instant) -> Instant {
         for _ in 0..POLL_BUDGET {
             match self.bus.poll(now) {
                 Some(event) => self.dispatch(event, now),

@@ -8,6 +8,7 @@ use crate::scsi::bring_up::BringUpError;
 use crate::scsi::details::Details;
 use crate::scsi::inquiry::Inquiry;
 use crate::scsi::unit::{UnitEntry, UnitState};
+use crate::storage::bot::transport::CopyCount;
 use crate::storage::quirks::{Decision, Quirks};
 use crate::usb::{DeviceInfo, Driver};
 
@@ -80,6 +81,14 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             quirks: function.function.quirks(),
             decision: *function.function.decision(),
         })
+    }
+
+    /// How much of a disk's data was copied rather than reached by the controller itself, since its
+    /// device was configured; all units of a device are counted together. `None` once it has gone.
+    pub fn copies(&self, disk: DiskId) -> Option<CopyCount> {
+        let function = self.unit(disk)?.function;
+        let slot = self.functions.get(usize::from(function))?;
+        Some(slot.function.transport()?.copies())
     }
 
     /// The first disk that can be used.

@@ -10,6 +10,15 @@ use crate::platform::Platform;
 use crate::scsi::unit::UnitEntry;
 use crate::usb::Driver;
 
+/// Who takes the result of a request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Waiter {
+    /// A blocking call.
+    Call,
+    /// Whoever asks for completions.
+    Queue,
+}
+
 impl<P: Platform, C: Driver> Host<'_, P, C> {
     /// Submits a read or write of the whole `buffer`, or a flush without one. The completion is
     /// taken with [`Host::take_completion`] after a [`Host::poll`].
@@ -24,7 +33,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         buffer: Option<DmaBuffer>,
     ) -> Result<RequestId, (BlockError, Option<DmaBuffer>)> {
         let memory = buffer.as_ref().map(DmaBuffer::raw);
-        match self.submit_raw(disk, operation, memory) {
+        match self.submit_for(disk, operation, memory, None, Waiter::Queue) {
             Ok(id) => {
                 if let Some(slot) = self.requests.get_mut(usize::from(id.index)) {
                     slot.buffer = buffer;
@@ -37,6 +46,9 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
 
     /// The next completion of any disk, in the order of the request slots.
     pub fn take_completion(&mut self) -> Option<Completion> {
+        if self.completions == 0 {
+            return None;
+        }
         let ended =
             |slot: &RequestSlot| matches!(slot.state, RequestState::Ended(_)) && !slot.is_blocking;
         let index = self.requests.iter().position(ended)?;
@@ -54,7 +66,8 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             result,
             buffer: slot.buffer.take(),
         };
-        *slot = RequestSlot::EMPTY;
+        slot.state = RequestState::Free;
+        self.completions -= 1;
         Some(completion)
     }
 
@@ -74,19 +87,8 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         (entry.generation == disk.generation && !entry.is_free()).then_some(entry)
     }
 
-    /// Puts a request into a slot and sets its function going. Whoever calls it keeps the memory
-    /// alive and alone until the request has ended.
-    #[inline]
-    pub(super) fn submit_raw(
-        &mut self,
-        disk: DiskId,
-        operation: Operation,
-        memory: Option<RawBuffer>,
-    ) -> Result<RequestId, BlockError> {
-        self.submit_for(disk, operation, memory, None)
-    }
-
-    /// The same, for a holder of the disk.
+    /// Puts a request into a slot and sets its function going, for a holder of the disk where there
+    /// is one. Whoever calls it keeps the memory alive and alone until the request has ended.
     #[inline]
     pub(super) fn submit_for(
         &mut self,
@@ -94,6 +96,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         operation: Operation,
         memory: Option<RawBuffer>,
         holder: Option<HolderId>,
+        waiter: Waiter,
     ) -> Result<RequestId, BlockError> {
         let unit = self.unit(disk).ok_or(BlockError::Disconnected)?;
         let function = unit.function;
@@ -123,8 +126,10 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         slot.failures = 0;
         slot.interruptions = 0;
         slot.holder = holder;
+        slot.is_blocking = waiter == Waiter::Call;
         self.waiting += 1;
         let now = self.platform.now();
+        self.newest = index as u8;
         self.schedule(function, now);
         Ok(RequestId {
             index: index as u8,
@@ -141,6 +146,12 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             self.waiting = self.waiting.saturating_sub(1);
             slot.state = RequestState::Ended(result);
             slot.memory = None;
+            if !slot.is_blocking {
+                self.completions += 1;
+            }
+            if let (Ok(()), Some(buffer)) = (result, slot.buffer.as_mut()) {
+                buffer.note_transfer();
+            }
         }
     }
 

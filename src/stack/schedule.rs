@@ -5,7 +5,7 @@ use super::Host;
 use crate::block::queue::RequestState;
 use crate::platform::Platform;
 use crate::scsi::transport::{DataPlace, Outcome, Request};
-use crate::scsi::unit::{Next, UnitState, transport_failed};
+use crate::scsi::unit::{Next, UnitEntry, UnitState, transport_failed};
 use crate::time::{Duration, Instant};
 use crate::usb::Driver;
 
@@ -23,35 +23,72 @@ pub(super) enum Work {
 impl<P: Platform, C: Driver> Host<'_, P, C> {
     /// Gives an idle function its next command.
     pub(super) fn schedule(&mut self, function: u8, now: Instant) {
-        while self
-            .functions
-            .get(usize::from(function))
-            .is_some_and(|slot| slot.function.is_idle())
-        {
-            let begun = match self.next_bring_up(function) {
-                Some(unit) => self.begin_bring_up(function, unit, now),
+        while self.is_idle(function) {
+            let (work, command) = match self.next_bring_up(function) {
+                Some(unit) => (Work::Unit(unit), self.bring_up_command(function, unit, now)),
                 None => match self.next_request(function) {
-                    Some(request) => self.begin_request(function, request, now),
+                    Some(request) => {
+                        let command = self.request_command(function, request, now);
+                        (Work::Request(request), command)
+                    }
                     None => return,
                 },
             };
-            if begun {
+            if let Some(command) = command
+                && self.begin(function, work, &command, now)
+            {
                 return;
             }
         }
     }
 
-    fn next_bring_up(&self, function: u8) -> Option<u8> {
-        let wants = |state: &UnitState| matches!(state, UnitState::BringUp(_, Next::Issue(_)));
-        let is_due = |entry: &super::UnitEntry| entry.function == function && wants(&entry.state);
+    #[inline]
+    fn is_idle(&self, function: u8) -> bool {
+        let slot = self.functions.get(usize::from(function));
+        slot.is_some_and(|slot| slot.function.is_idle())
+    }
+
+    #[inline]
+    fn next_bring_up(&mut self, function: u8) -> Option<u8> {
+        if self.bring_ups {
+            self.find_bring_up(function)
+        } else {
+            None
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find_bring_up(&mut self, function: u8) -> Option<u8> {
+        let wants =
+            |entry: &UnitEntry| matches!(entry.state, UnitState::BringUp(_, Next::Issue(_)));
+        self.bring_ups = self.units.iter().any(wants);
+        let is_due = |entry: &UnitEntry| entry.function == function && wants(entry);
         self.units.iter().position(is_due).map(|index| index as u8)
     }
 
     /// The oldest waiting request on a unit of the function.
+    #[inline]
     fn next_request(&self, function: u8) -> Option<u8> {
-        if self.waiting == 0 {
-            return None;
+        match self.waiting {
+            0 => None,
+            // Most likely nobody waits but who has just come.
+            1 if self.is_next(self.newest, function) => Some(self.newest),
+            _ => self.oldest_request(function),
         }
+    }
+
+    /// Whether a request waits for a command of the function.
+    #[inline]
+    fn is_next(&self, request: u8, function: u8) -> bool {
+        let slot = self.requests.get(usize::from(request));
+        slot.is_some_and(|slot| {
+            slot.state == RequestState::Waiting && self.is_unit_of(slot.disk.index, function)
+        })
+    }
+
+    #[inline(never)]
+    fn oldest_request(&self, function: u8) -> Option<u8> {
         let mut oldest: Option<(u32, u8)> = None;
         for (index, slot) in (0_u8..).zip(self.requests.iter()) {
             if slot.state != RequestState::Waiting || !self.is_unit_of(slot.disk.index, function) {
@@ -73,48 +110,43 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         })
     }
 
-    fn begin_bring_up(&mut self, function: u8, unit: u8, now: Instant) -> bool {
-        let Some(entry) = self.units.get_mut(usize::from(unit)) else {
-            return false;
-        };
+    /// The next command of a unit's bring-up, which counts as issued.
+    #[cold]
+    #[inline(never)]
+    fn bring_up_command(&mut self, function: u8, unit: u8, now: Instant) -> Option<Request> {
+        let entry = self.units.get_mut(usize::from(unit))?;
         let UnitState::BringUp(_, next) = &mut entry.state else {
-            return false;
+            return None;
         };
         let Next::Issue(command) = *next else {
-            return false;
+            return None;
         };
         *next = Next::Ended;
         let lun = entry.lun;
         let timeout = self.time_left(function, true, now);
-        let request = Request {
+        Some(Request {
             lun,
             command,
             data: DataPlace::Scratch,
             timeout: timeout.min(self.policy.bring_up),
-        };
-        self.begin(function, Work::Unit(unit), &request, now)
+        })
     }
 
-    /// Issues the next command of a request.
+    /// The next command of a request. `None`: the request has ended without one.
     #[inline]
-    pub(super) fn begin_request(&mut self, function: u8, request: u8, now: Instant) -> bool {
-        let Some(slot) = self.requests.get_mut(usize::from(request)) else {
-            return false;
-        };
-        let Some(unit) = self.units.get_mut(usize::from(slot.disk.index)) else {
-            return false;
-        };
+    fn request_command(&mut self, function: u8, request: u8, now: Instant) -> Option<Request> {
+        let slot = self.requests.get_mut(usize::from(request))?;
+        let unit = self.units.get_mut(usize::from(slot.disk.index))?;
         let interrupted = slot.interruptions != 0;
         match unit.command_for(slot, &self.policy) {
             Ok(mut command) => {
-                command.timeout = command
-                    .timeout
-                    .min(self.time_left(function, interrupted, now));
-                self.begin(function, Work::Request(request), &command, now)
+                let left = self.time_left(function, interrupted, now);
+                command.timeout = command.timeout.min(left);
+                Some(command)
             }
             Err(error) => {
                 self.end_request(request, Err(error));
-                false
+                None
             }
         }
     }

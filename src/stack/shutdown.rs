@@ -95,6 +95,6 @@ impl<P: Platform, C: Driver> super::Disk<'_, '_, P, C> {
     ///
     /// As [`BlockDevice::flush`].
     pub fn stop(&mut self) -> Result<(), BlockError> {
-        self.run(Operation::Stop, None)
+        self.run(Operation::Stop)
     }
 }

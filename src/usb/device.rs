@@ -76,8 +76,8 @@ pub struct DeviceEntry {
     pub(crate) configuring: Option<Configuring>,
     /// Which attempt to bring up what is in the port found it, from 0.
     pub(crate) attempt: u8,
-    /// It is being closed for another attempt on its port, after this failure.
-    pub(crate) retry: Option<UsbError>,
+    /// It is being closed because it was given up so: its port may have another attempt.
+    pub(crate) given_up: Option<UsbError>,
     /// What the driver of its function is called, for people.
     pub(crate) driver: &'static str,
 }
@@ -109,7 +109,7 @@ impl DeviceEntry {
         control_count: 0,
         configuring: None,
         attempt: 0,
-        retry: None,
+        given_up: None,
         driver: "",
     };
 

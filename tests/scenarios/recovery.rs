@@ -19,11 +19,11 @@ fn read_through(disk: Disk) -> (Rig, Vec<Result<(), BlockError>>) {
     let id = rig.disk(HIGH_PORT, disk);
     let results = (0..6)
         .map(|_| {
-            let before = rig.instant();
+            let before = rig.now();
             let result = rig.read(id, 1, 512).map(|block| {
                 assert_eq!(block, pattern(1, 512));
             });
-            assert!(rig.instant() - before <= PATIENCE);
+            assert!(rig.now() - before <= PATIENCE);
             result
         })
         .collect();
@@ -129,4 +129,29 @@ fn nothing_that_a_good_flush_covers_is_lost_or_told_of() {
     rig.read(disk, 3, 512).unwrap();
     assert_eq!(rig.read(disk, 3, 512).unwrap(), buffer.to_vec());
     assert_eq!(rig.host.disk(disk).flush(), Ok(()));
+}
+
+#[test]
+fn a_device_that_hangs_in_every_read_until_its_bus_is_reset_does_not_hold_a_caller_for_ever() {
+    for opcode_of in [0x28, 0x2a, 0x35] {
+        let device = Script::new()
+            .on(opcode(opcode_of).after(1), Action::Hang(Until::BusReset))
+            .build();
+        let mut rig = Rig::default();
+        let disk = rig.disk(HIGH_PORT, device);
+        for _ in 0..2 {
+            let (result, took) = rig.timed(|rig| match opcode_of {
+                0x28 => rig.read(disk, 1, 512).map(|_| ()),
+                0x2a => rig.write(disk, 1, &[1; 512]),
+                _ => rig.flush(disk),
+            });
+            let deadline = if opcode_of == 0x35 { 60 } else { 10 };
+            let limit = Duration::from_secs(deadline + 20 + 20 + 1);
+            assert!(
+                took <= limit,
+                "{opcode_of:#x}: {} ms, {result:?}",
+                took.as_millis()
+            );
+        }
+    }
 }

@@ -35,8 +35,9 @@ pub(crate) const OTHER_PORT: usize = 1;
 pub(crate) const POOL: usize = 1 << 20;
 
 /// A read or write of one command ends within this time, whatever happens: its own deadline of
-/// 10 s, and 20 s for the episode of recovery that follows it (`Policy`).
-pub(crate) const CALL_LIMIT: Duration = Duration::from_secs(30);
+/// 10 s, 20 s for the episode of recovery that follows it, and 20 s for a disk that was opened again
+/// to be ready (`Policy`).
+pub(crate) const CALL_LIMIT: Duration = Duration::from_secs(10 + 20 + 20);
 
 /// A machine and the host on it.
 pub(crate) struct Rig {
@@ -236,9 +237,9 @@ impl Rig {
 
     /// What `work` returns, and how much virtual time it took.
     pub(crate) fn timed<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> (T, Duration) {
-        let before = self.instant();
+        let before = self.now();
         let result = work(self);
-        (result, self.instant() - before)
+        (result, self.now() - before)
     }
 
     /// The same, with `limit` asserted.
@@ -259,14 +260,14 @@ impl Rig {
         self.host.pool_usage().used
     }
 
-    /// Virtual time since the start.
-    pub(crate) fn now(&self) -> Duration {
-        self.instant() - Instant::from_micros(0)
+    /// Virtual time.
+    pub(crate) fn now(&self) -> Instant {
+        self.host.platform().now()
     }
 
-    /// The same, to reckon with.
-    pub(crate) fn instant(&self) -> Instant {
-        self.host.platform().now()
+    /// The same, as time since the start.
+    pub(crate) fn age(&self) -> Duration {
+        self.now() - Instant::from_micros(0)
     }
 
     /// What is there, for a message.

@@ -45,7 +45,7 @@ fn a_disk_is_read_at_every_speed_on_every_shape() {
 }
 
 #[test]
-fn a_read_costs_two_doorbells_and_one_acknowledgement_and_reads_no_register() {
+fn a_polled_read_costs_two_doorbells_and_now_and_then_an_acknowledgement_and_no_register_is_read() {
     with_running(Traits::default(), |rig| {
         rig.machine.plug(0, 2, stick(Link::Super));
         let mut disk = rig.disk(2);
@@ -56,7 +56,9 @@ fn a_read_costs_two_doorbells_and_one_acknowledgement_and_reads_no_register() {
         }
         let after = rig.machine.statistics(0);
         assert_eq!(after.reads - before.reads, 0);
-        assert_eq!(after.writes - before.writes, 50 * 4);
+        // 50 events are less than a quarter of the ring, or just about one.
+        let acknowledgements = after.writes - before.writes - 50 * 2;
+        assert!(acknowledgements <= 2 * 2, "{acknowledgements}");
     });
 }
 

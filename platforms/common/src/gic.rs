@@ -1,12 +1,13 @@
 //! Generic Interrupt Controller, version 2, for one core.
 //!
 //! Who calls it: a board's `main` (set up, enable) and its interrupt entry (acknowledge, end).
-//! Invariant: no method reads, changes and writes a register that the other side uses, so that
+//! Invariant: no method reads, changes and writes a register that the interrupt entry uses, so that
 //! main context and interrupt handler may share one [`Gic`]. The same code serves a GIC without
 //! security extensions (group 0) and the non-secure view of one with them, where the bits of group
 //! 1 sit in the same places (IHI 0048B §4.3.1, §4.4.1).
 //! What it does not do: software-generated interrupts, priorities, routing to other cores.
 
+use crate::pcie::message::Message;
 use tock_registers::interfaces::{Readable, Writeable};
 use tock_registers::registers::{ReadOnly, ReadWrite, WriteOnly};
 use tock_registers::{register_bitfields, register_structs};
@@ -25,6 +26,10 @@ register_bitfields! {u32,
     Acknowledge [
         INTERRUPT OFFSET(0) NUMBITS(10) [],
     ],
+    MessageKind [
+        COUNT OFFSET(0) NUMBITS(10) [],
+        FIRST OFFSET(16) NUMBITS(10) [],
+    ],
 }
 
 register_structs! {
@@ -38,7 +43,8 @@ register_structs! {
         (0x200 => _pending_and_active),
         (0x400 => priority: [ReadWrite<u8>; 1024]),
         (0x800 => targets: [ReadWrite<u8>; 1024]),
-        (0xc00 => @END),
+        (0xc00 => configuration: [ReadWrite<u32>; 64]),
+        (0xd00 => @END),
     }
 }
 
@@ -115,6 +121,57 @@ impl InterruptId {
     }
 }
 
+register_structs! {
+    /// A frame of GICv2m, which makes interrupts of messages (SBSA, appendix on GICv2m).
+    MessageFrame {
+        (0x000 => _reserved),
+        (0x008 => kind: ReadOnly<u32, MessageKind::Register>),
+        (0x00c => _messages),
+        (0x040 => @END),
+    }
+}
+
+/// A GICv2m frame at a fixed address.
+#[derive(Clone, Copy, Debug)]
+pub struct Messages {
+    frame: usize,
+}
+
+impl Messages {
+    /// Where a message is written to, from the start of the frame.
+    const SET: usize = 0x40;
+
+    /// The frame at this address.
+    ///
+    /// # Safety
+    ///
+    /// It is the address of a GICv2m frame on this machine, mapped one to one as device memory
+    /// whenever a method is called.
+    #[must_use]
+    pub const unsafe fn new(frame: usize) -> Self {
+        Self { frame }
+    }
+
+    /// The interrupt of the message `index`, and what a function must write for it. `None` if the
+    /// frame has no such message.
+    #[must_use]
+    pub fn message(self, index: usize) -> Option<(InterruptId, Message)> {
+        // SAFETY: `new` was promised a frame at this address; volatile reads only.
+        let frame = unsafe { &*(self.frame as *const MessageFrame) };
+        let index = u32::try_from(index).ok()?;
+        let (first, count) = (
+            frame.kind.read(MessageKind::FIRST),
+            frame.kind.read(MessageKind::COUNT),
+        );
+        let number = first + index;
+        let message = Message {
+            address: (self.frame + Self::SET) as u64,
+            data: number,
+        };
+        (index < count && number < FIRST_SPECIAL).then_some((InterruptId(number), message))
+    }
+}
+
 /// An interrupt that was acknowledged and must be ended.
 #[derive(Debug)]
 #[must_use = "an interrupt that is not ended blocks all others"]
@@ -176,6 +233,15 @@ impl Gic {
             distributor.targets[index].set(FIRST_CORE);
         }
         distributor.set_enable[id.word()].set(id.bit());
+    }
+
+    /// The same for an interrupt that is a moment, not a level: a message.
+    pub fn enable_edge(self, id: InterruptId) {
+        // Two bits for each, of which the upper one means an edge (IHI 0048B §4.3.13).
+        let configuration = &self.distributor().configuration[id.number() as usize / 16];
+        let edge = 2 << (2 * (id.number() % 16));
+        configuration.set(configuration.get() | edge);
+        self.enable(id);
     }
 
     /// Holds `id` back.

@@ -22,6 +22,7 @@
 //! | [`gic`] | interrupt controller, GICv2 |
 //! | [`device_tree`] | RAM, command line, PCIe host bridge, as the boot loader tells them |
 //! | [`demo`] | what is done with the disks |
+//! | [`bench`](mod@bench) | what that costs |
 //! | [`pcie`] | USB controllers behind an ECAM host bridge |
 //!
 //! What it does not do: more than one core (the others stay where firmware parked them), user
@@ -36,6 +37,7 @@ pub mod aarch64;
 pub mod address_space;
 pub mod armv7a;
 pub mod attention;
+pub mod bench;
 pub mod board;
 pub mod console;
 pub mod demo;

@@ -4,10 +4,11 @@
 //! whose interrupts are taken), and `Machine` when the stack waits.
 //! Invariant: a notification between two waits ends the second one at once; none is lost.
 
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 static PENDING: AtomicBool = AtomicBool::new(false);
 static SOURCES: AtomicUsize = AtomicUsize::new(0);
+static WAITS: AtomicU32 = AtomicU32::new(0);
 
 /// A controller of this image interrupts from here on: `wait` may sleep.
 pub fn add_source() {
@@ -25,10 +26,21 @@ fn take() -> bool {
     PENDING.swap(false, Ordering::Acquire)
 }
 
+/// Waits so far, asleep or not. Wraps.
+#[must_use]
+pub fn waits() -> u32 {
+    WAITS.load(Ordering::Relaxed)
+}
+
 /// Waits for a notification, at the latest until `deadline` (microseconds of the board's clock).
 /// Comes back at once where no controller interrupts: then the stack polls.
 #[cfg(target_os = "none")]
 pub fn wait(deadline: u64) {
+    // Only the main context waits: a plain load and store will do.
+    WAITS.store(
+        WAITS.load(Ordering::Relaxed).wrapping_add(1),
+        Ordering::Relaxed,
+    );
     if SOURCES.load(Ordering::Relaxed) == 0 {
         core::hint::spin_loop();
     } else {

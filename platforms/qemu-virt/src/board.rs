@@ -5,8 +5,8 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use board_common::aarch64::{Start, entry_level, interrupts, timer};
 use board_common::attention::Served;
 use board_common::board::Board;
-use board_common::demo::options::{Mode, Options};
-use board_common::gic::Gic;
+use board_common::demo::options::Mode;
+use board_common::gic::{Gic, Messages};
 use board_common::power::Reason;
 use board_common::region::Region;
 use board_common::uart::pl011::Pl011;
@@ -18,12 +18,16 @@ use crate::memory_map;
 
 const GIC_DISTRIBUTOR: Region = Region::new(0x0800_0000, 0x1_0000);
 const GIC_CPU_INTERFACE: Region = Region::new(0x0801_0000, 0x1_0000);
+const GIC_MESSAGES: Region = Region::new(0x0802_0000, 0x1000);
 const UART: Region = Region::new(memory_map::UART, 0x1000);
 
 // SAFETY: the machine has a PL011 there, and it is in `DEVICES`.
 const CONSOLE: Pl011 = unsafe { Pl011::new(UART.start) };
 // SAFETY: the machine has a GICv2 there (`gic-version=2`), and both are in `DEVICES`.
 const GIC: Gic = unsafe { Gic::new(GIC_DISTRIBUTOR.start, GIC_CPU_INTERFACE.start) };
+
+// SAFETY: the machine has a GICv2m frame there beside its GICv2, and it is in `DEVICES`.
+const MESSAGES: Messages = unsafe { Messages::new(GIC_MESSAGES.start) };
 
 /// Timer interrupts taken.
 static TICKS: AtomicU32 = AtomicU32::new(0);
@@ -34,7 +38,7 @@ board!(QemuVirt);
 
 impl Board for QemuVirt {
     const NAME: &'static str = "qemu-virt";
-    const DEVICES: &'static [Region] = &[GIC_DISTRIBUTOR, GIC_CPU_INTERFACE, UART];
+    const DEVICES: &'static [Region] = &[GIC_DISTRIBUTOR, GIC_CPU_INTERFACE, GIC_MESSAGES, UART];
     const DEVICE_TREE: Option<usize> = Some(memory_map::RAM_BASE);
 
     fn write_console(bytes: &[u8]) {
@@ -78,11 +82,13 @@ impl Board for QemuVirt {
         for ram in start.device_tree.memory() {
             println!("RAM {:#x}..{:#x}", ram.start, ram.end());
         }
-        let options = Options::parse(start.device_tree.command_line())?;
+        let options = host::OPTIONS.changed_by(start.device_tree.command_line())?;
         match options.mode {
             Mode::Hello => take_a_timer_interrupt(),
             Mode::Fault => fault(),
-            Mode::Demo | Mode::Read | Mode::Raw | Mode::Endure => host::run(start, &options, GIC),
+            Mode::Demo | Mode::Read | Mode::Raw | Mode::Endure | Mode::Bench => {
+                host::run(start, &options, GIC, MESSAGES)
+            }
         }
     }
 }

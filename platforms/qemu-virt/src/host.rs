@@ -2,20 +2,22 @@
 
 use core::ptr::NonNull;
 
-use board_common::aarch64::{Start, timer};
+use board_common::aarch64::{Start, counters, timer};
 use board_common::attention::{Attention, Half};
-use board_common::console;
+use board_common::bench::memory::Memory;
+use board_common::bench::meter::Meter;
 use board_common::demo::buffers::Buffers;
-use board_common::demo::options::Options;
+use board_common::demo::options::{Mode, Options, Waiting};
 use board_common::demo::session::{self, Tools};
-use board_common::gic::Gic;
+use board_common::gic::{Gic, InterruptId, Messages};
 use board_common::machine::Machine;
 use board_common::pcie::config::Ecam;
 use board_common::pcie::function::Function;
 use board_common::pcie::handoff;
+use board_common::pcie::message;
 use board_common::pcie::usb::{Kind, UsbController};
 use board_common::power::Reason;
-use board_common::println;
+use board_common::{bench, console, println, wake};
 use heapless::Vec;
 use rootport::Host;
 use rootport::dma::{BusAddress, CoherentRegion};
@@ -23,17 +25,30 @@ use rootport::host::ehci::quirks::{PciSubsystem, Quirks};
 use rootport::host::ehci::{self, Ehci, EhciMemory};
 use rootport::host::xhci::{self, Silicon, Xhci, XhciMemory};
 use rootport::host::{Controller, ControllerFault};
-use rootport::mmio::MmioWindow;
+use rootport::mmio::{Bus, MmioWindow};
 use rootport::policy::{Policy, Queueing};
 use rootport::stack::Tables;
 use static_cell::ConstStaticCell;
 
 use crate::pci::{self, MOST_CONTROLLERS};
 
-/// Policy: room for a hub full of disks on each controller.
+/// What an empty command line means.
+pub(crate) const OPTIONS: Options = if cfg!(feature = "bench") {
+    // As the other stacks in the comparison: they poll, and they keep the caches in step.
+    Options {
+        mode: Mode::Bench,
+        waiting: Waiting::Polling,
+        ..Options::DEFAULT
+    }
+} else {
+    Options::DEFAULT
+};
+
 const PORTS: usize = 64;
-const DEVICES: usize = 16;
-const REQUESTS: usize = 16;
+/// Policy: room for a hub full of disks on each controller; measurements are made with one.
+const DEVICES: usize = if cfg!(feature = "bench") { 1 } else { 16 };
+/// As many as the measurements want.
+const REQUESTS: usize = 32;
 /// Endpoint 0 and two bulk endpoints for each device, and transfers for a command of each.
 const ENDPOINTS: usize = 3 * DEVICES;
 const TRANSFERS: usize = 8 * DEVICES;
@@ -51,12 +66,17 @@ static EHCI: [ConstStaticCell<EhciMemory<DEVICES, ENDPOINTS, TRANSFERS>>; MOST_C
 pub(crate) static ATTENTION: Attention<MmioWindow, MOST_CONTROLLERS> = Attention::new();
 
 /// Runs the demo on all controllers of the machine.
-pub(crate) fn run(mut start: Start, options: &Options, gic: Gic) -> Result<(), Reason> {
+pub(crate) fn run(
+    mut start: Start,
+    options: &Options,
+    gic: Gic,
+    messages: Messages,
+) -> Result<(), Reason> {
     let found = pci::find(&mut start)?;
     let mut drivers: Vec<Driver, MOST_CONTROLLERS> = Vec::new();
     let mut functions: Vec<Function<Ecam>, MOST_CONTROLLERS> = Vec::new();
     for controller in &found {
-        if let Some(driver) = make_driver(controller, drivers.len(), gic) {
+        if let Some(driver) = make_driver(controller, drivers.len(), options, gic, messages) {
             // As many places as were found.
             let _ = drivers.push(driver);
             let _ = functions.push(controller.function);
@@ -73,12 +93,15 @@ pub(crate) fn run(mut start: Start, options: &Options, gic: Gic) -> Result<(), R
     let mut host = Host::new(machine, region, tables.storage());
     // The machine's disks are QEMU's, whatever its version.
     host.set_policy(Policy {
-        queueing: Queueing::AfterData,
+        queueing: Queueing::StatusLast,
         ..Policy::DEFAULT
     });
     for driver in drivers {
         host.add_controller(driver)
             .map_err(|error| Reason::new(format_args!("adding a controller: {error:?}")))?;
+    }
+    if options.mode == Mode::Bench {
+        return measure(&mut host, options);
     }
     let buffers = Buffers::take().ok_or("the buffers are taken once")?;
     let mut tools = Tools {
@@ -89,27 +112,93 @@ pub(crate) fn run(mut start: Start, options: &Options, gic: Gic) -> Result<(), R
     session::run(&mut host, options, &mut tools)
 }
 
+fn measure(
+    host: &mut Host<'_, Machine<Function<Ecam>, MOST_CONTROLLERS>, Driver>,
+    options: &Options,
+) -> Result<(), Reason> {
+    counters::start_counting();
+    let meter = Meter {
+        instructions: counters::instructions,
+        ticks: counters::ticks,
+        waits: wake::waits,
+    };
+    let tools = bench::Tools {
+        meter,
+        memory: Memory::take().ok_or("the buffers are taken once")?,
+        rounds: options.rounds,
+    };
+    bench::run(host, tools)
+}
+
+/// How a controller calls.
+#[derive(Clone, Copy)]
+enum Call {
+    /// It does not.
+    Never,
+    /// By a pin.
+    Pin(InterruptId),
+    /// By a message.
+    Message(InterruptId),
+}
+
+impl Call {
+    /// By a message where the controller can and the driver knows how, else by its pin.
+    fn arrange(
+        controller: &UsbController<Ecam>,
+        window: &MmioWindow,
+        index: usize,
+        options: &Options,
+        messages: Messages,
+    ) -> Self {
+        if options.waiting == Waiting::Polling {
+            return Self::Never;
+        }
+        let write = |offset, value| window.write32(offset, value);
+        if controller.kind == Kind::Xhci
+            && let Some((id, message)) = messages.message(index)
+            && message::arrange(&controller.function, controller.registers, message, write)
+        {
+            return Self::Message(id);
+        }
+        pci::interrupt(controller).map_or(Self::Never, Self::Pin)
+    }
+}
+
 /// The driver of a controller, with its interrupt attached and its DMA allowed. `None`, and a line
 /// on the console, for one that cannot be used.
-fn make_driver(controller: &UsbController<Ecam>, index: usize, gic: Gic) -> Option<Driver> {
+fn make_driver(
+    controller: &UsbController<Ecam>,
+    index: usize,
+    options: &Options,
+    gic: Gic,
+    messages: Messages,
+) -> Option<Driver> {
     let registers = controller.registers;
     let base = NonNull::new(registers.start as *mut u8)?;
     // SAFETY: `pci::find` has placed and mapped this controller's registers here, aligned to their
     // size, and nothing else reaches them.
     let window = unsafe { MmioWindow::new(base, registers.length) };
-    let interrupt = pci::interrupt(controller);
+    let call = Call::arrange(controller, &window, index, options, messages);
     let made = match controller.kind {
-        Kind::Xhci => make_xhci(&controller.function, window, index, interrupt.is_some()),
-        Kind::Ehci => make_ehci(&controller.function, window, index, interrupt.is_some()),
+        Kind::Xhci => make_xhci(&controller.function, window, index, call),
+        Kind::Ehci => make_ehci(&controller.function, window, index, call),
     };
     let address = controller.function.address();
     let (driver, half) = made?
         .inspect_err(|fault| println!("PCI {address}: not used: {fault:?}"))
         .ok()?;
-    if let Some(id) = interrupt
-        && ATTENTION.attach(index, id, half)
-    {
-        gic.enable(id);
+    match call {
+        Call::Never => {}
+        Call::Pin(id) => {
+            if ATTENTION.attach(index, id, half) {
+                gic.enable(id);
+            }
+        }
+        Call::Message(id) => {
+            if ATTENTION.attach(index, id, half) {
+                gic.enable_edge(id);
+            }
+        }
     }
     controller.function.enable_dma();
     Some(driver)
@@ -118,12 +207,12 @@ fn make_driver(controller: &UsbController<Ecam>, index: usize, gic: Gic) -> Opti
 /// A driver and its interrupt half; `None` where its memory is taken.
 type Made = Option<Result<(Driver, Half<MmioWindow>), ControllerFault>>;
 
-fn make_xhci(function: &Function<Ecam>, window: MmioWindow, index: usize, wired: bool) -> Made {
+fn make_xhci(function: &Function<Ecam>, window: MmioWindow, index: usize, call: Call) -> Made {
     let storage = XHCI.get(index)?.try_take()?.slices();
-    let interrupts = if wired {
-        xhci::Interrupts::Wired
-    } else {
-        xhci::Interrupts::Polled
+    let interrupts = match call {
+        Call::Never => xhci::Interrupts::Polled,
+        Call::Pin(_) => xhci::Interrupts::Wired,
+        Call::Message(_) => xhci::Interrupts::Message,
     };
     let (vendor, device) = function.id();
     let options = xhci::Options {
@@ -138,14 +227,13 @@ fn make_xhci(function: &Function<Ecam>, window: MmioWindow, index: usize, wired:
     }))
 }
 
-fn make_ehci(function: &Function<Ecam>, window: MmioWindow, index: usize, wired: bool) -> Made {
+fn make_ehci(function: &Function<Ecam>, window: MmioWindow, index: usize, call: Call) -> Made {
     let handoff = handoff::take(function, &window, timer::microseconds);
     println!("PCI {}: EHCI, {handoff:?}", function.address());
     let storage = EHCI.get(index)?.try_take()?.slices();
-    let interrupts = if wired {
-        ehci::Interrupts::Wired
-    } else {
-        ehci::Interrupts::Polled
+    let interrupts = match call {
+        Call::Never | Call::Message(_) => ehci::Interrupts::Polled,
+        Call::Pin(_) => ehci::Interrupts::Wired,
     };
     let (vendor, device) = function.subsystem();
     let quirks = Quirks::of_pci(PciSubsystem { vendor, device });

@@ -450,6 +450,12 @@ impl<B: Bus> HostController for Ehci<'_, B> {
     }
 
     #[inline]
+    fn has_events(&self) -> bool {
+        // What is in flight is found by looking at it; a doorbell that was rung for it too.
+        self.signal.is_raised() || !self.active.is_empty()
+    }
+
+    #[inline]
     fn poll(&mut self, pool: &mut Pool<'_>, now: Instant) -> Option<Event> {
         self.now = now;
         if now >= self.wake || self.signal.is_raised() {
@@ -471,6 +477,7 @@ impl<B: Bus> HostController for Ehci<'_, B> {
         self.read_alive()
     }
 
+    #[inline]
     fn next_deadline(&self) -> Instant {
         self.wake
     }

@@ -95,21 +95,26 @@ impl<B: Bus> HostController for Xhci<'_, B> {
     }
 
     #[inline]
-    fn poll(&mut self, pool: &mut Pool<'_>, now: Instant) -> Option<Event> {
-        let ready = match &self.base {
+    fn has_events(&self) -> bool {
+        match &self.base {
             Some(base) => base.events.is_ready(),
             None => false,
-        };
-        if !ready && now < self.wake {
-            return None;
         }
-        self.poll_further(pool, now)
+    }
+
+    #[inline]
+    fn poll(&mut self, pool: &mut Pool<'_>, now: Instant) -> Option<Event> {
+        self.take_next(pool, now)
     }
 
     #[inline]
     fn acknowledge_events(&mut self) {
         if let Some(base) = &mut self.base {
-            base.events.acknowledge(&self.blocks);
+            // The next interrupt comes only when this one was answered (`xHCI 1.2 §4.17.2`).
+            let interrupts = self.options.interrupts != Interrupts::Polled;
+            if interrupts || base.events.is_worth_telling() {
+                base.events.acknowledge(&self.blocks);
+            }
         }
     }
 
@@ -117,6 +122,7 @@ impl<B: Bus> HostController for Xhci<'_, B> {
         self.read_alive()
     }
 
+    #[inline]
     fn next_deadline(&self) -> Instant {
         self.wake
     }

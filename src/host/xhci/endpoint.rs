@@ -153,6 +153,26 @@ impl EndpointRecord {
         self.work == EndpointWork::Idle && self.transfers.as_ref().is_none_or(empty)
     }
 
+    /// Queues a transfer, if the endpoint takes one now.
+    #[inline(always)]
+    fn submit(
+        &mut self,
+        records: &mut Records<'_>,
+        transfer: &Transfer<'_>,
+    ) -> Result<(), HostError> {
+        if self.state != EndpointState::Running || self.work != EndpointWork::Idle {
+            return Err(self.refusal());
+        }
+        let control = self.config.kind == EndpointKind::Control;
+        if transfer.setup.is_some() != control || transfer.stream != 0 {
+            return Err(HostError::Unsupported);
+        }
+        match &mut self.transfers {
+            Some(transfers) => transfers.submit(records, transfer),
+            None => Err(HostError::Stale),
+        }
+    }
+
     /// The packet size has changed.
     pub(super) fn set_max_packet(&mut self, bytes: u16) {
         self.config.max_packet = bytes;
@@ -197,24 +217,21 @@ impl<B: Bus> Endpoints for Xhci<'_, B> {
         Ok(())
     }
 
-    #[inline]
     fn submit(
         &mut self,
         endpoint: EndpointHandle,
         transfer: &Transfer<'_>,
     ) -> Result<(), HostError> {
         let endpoint = endpoint_at(self.endpoints, endpoint)?;
-        if endpoint.state != EndpointState::Running || endpoint.work != EndpointWork::Idle {
-            return Err(endpoint.refusal());
-        }
-        let control = endpoint.config.kind == EndpointKind::Control;
-        if transfer.setup.is_some() != control || transfer.stream != 0 {
-            return Err(HostError::Unsupported);
-        }
-        match &mut endpoint.transfers {
-            Some(transfers) => transfers.submit(&mut self.records, transfer),
-            None => Err(HostError::Stale),
-        }
+        endpoint.submit(&mut self.records, transfer)
+    }
+
+    fn send(&mut self, endpoint: EndpointHandle, transfer: &Transfer<'_>) -> Result<(), HostError> {
+        let endpoint = endpoint_at(self.endpoints, endpoint)?;
+        endpoint.submit(&mut self.records, transfer)?;
+        release();
+        self.blocks.ring(endpoint.slot, endpoint.dci, 0);
+        Ok(())
     }
 
     #[inline]

@@ -204,10 +204,12 @@ impl<'s, B: Bus> Xhci<'s, B> {
             commands,
             // Two events for each transfer at most (a short data stage and the status stage), one
             // for each command, one for each port and one for each stop.
-            events: 2 * self.records.capacity()
-                + commands
-                + self.endpoints.len()
-                + usize::from(self.parameters.ports),
+            events: event::room(
+                2 * self.records.capacity()
+                    + commands
+                    + self.endpoints.len()
+                    + usize::from(self.parameters.ports),
+            ),
         }
     }
 

@@ -18,14 +18,6 @@ use crate::time::Instant;
 /// things. Policy.
 const EVENTS_PER_POLL: usize = 256;
 
-/// What was found in the event ring.
-enum Taken {
-    Nothing,
-    /// An event that says nothing to the core.
-    Quietly,
-    Event(Event),
-}
-
 impl Ended {
     /// The event that reports it.
     #[inline]
@@ -41,55 +33,43 @@ impl Ended {
 
 /// Polling.
 impl<B: Bus> Xhci<'_, B> {
-    /// The part of a poll that has something to do, out of the way of one that has not.
-    #[inline(never)]
-    pub(super) fn poll_further(&mut self, pool: &mut Pool<'_>, now: Instant) -> Option<Event> {
+    /// Takes the next thing from the event ring. What most polls are for is the end of a transfer;
+    /// all else is out of the way.
+    #[inline]
+    pub(super) fn take_next(&mut self, pool: &mut Pool<'_>, now: Instant) -> Option<Event> {
+        // What the driver itself has to report comes before the next event.
         for _ in 0..EVENTS_PER_POLL {
             if self.pending
                 && let Some(event) = self.report(pool)
             {
                 return Some(event);
             }
-            match self.take_event(pool, now) {
-                Taken::Event(event) => return Some(event),
-                Taken::Quietly => {}
-                Taken::Nothing => break,
+            let Some(event) = self.base.as_ref().and_then(|base| base.events.peek()) else {
+                break;
+            };
+            if event.kind() == kind::TRANSFER_EVENT {
+                if let Some((ended, endpoint)) = self.on_transfer(&event) {
+                    return Some(ended.event(endpoint));
+                }
+            } else if let Some(port) = self.on_other(&event, pool, now) {
+                return Some(Event::Port(port));
             }
         }
-        if now >= self.wake {
-            self.act_on_deadlines(pool, now);
+        if now < self.wake {
+            return None;
         }
-        if self.pending {
-            self.report(pool)
-        } else {
-            None
-        }
-    }
-
-    /// Takes the next event out of the ring.
-    fn take_event(&mut self, pool: &mut Pool<'_>, now: Instant) -> Taken {
-        let Some(base) = &mut self.base else {
-            return Taken::Nothing;
-        };
-        let Some(event) = base.events.peek() else {
-            return Taken::Nothing;
-        };
-        if event.kind() == kind::TRANSFER_EVENT {
-            return self.on_transfer(&event);
-        }
-        self.leave_event();
-        self.on_other(&event, pool, now)
+        self.act_on_deadlines(pool, now)
     }
 
     /// Takes an event that is not of a transfer.
     #[cold]
-    fn on_other(&mut self, event: &Trb, pool: &mut Pool<'_>, now: Instant) -> Taken {
+    #[inline(never)]
+    fn on_other(&mut self, event: &Trb, pool: &mut Pool<'_>, now: Instant) -> Option<RootPort> {
+        self.leave_event();
         match event.kind() {
             kind::COMMAND_COMPLETION => self.on_command(event, pool, now),
             kind::PORT_CHANGE => match event.port().checked_sub(1) {
-                Some(port) if port < self.parameters.ports => {
-                    return Taken::Event(Event::Port(RootPort(port)));
-                }
+                Some(port) if port < self.parameters.ports => return Some(RootPort(port)),
                 _ => self.count_unexpected(),
             },
             kind::HOST_CONTROLLER if event.completion_code() == code::EVENT_RING_FULL => {
@@ -101,7 +81,7 @@ impl<B: Bus> Xhci<'_, B> {
             }
             _ => self.count_unexpected(),
         }
-        Taken::Quietly
+        None
     }
 
     /// Goes on behind the event that was looked at. A batch that is longer than half the ring is
@@ -116,47 +96,49 @@ impl<B: Bus> Xhci<'_, B> {
         }
     }
 
+    /// Takes an event of a transfer. `None`: it says nothing to the core.
     #[inline]
-    fn on_transfer(&mut self, event: &Trb) -> Taken {
+    fn on_transfer(&mut self, event: &Trb) -> Option<(Ended, EndpointHandle)> {
         let place = self.place_of(event.slot(), event.dci());
         let endpoint = place.and_then(|place| Some((place, self.endpoints.get_mut(place)?)));
-        let (verdict, handle) = match endpoint {
-            Some((place, endpoint)) if !event.has(Flags::EVENT_DATA) => {
-                let verdict = match &mut endpoint.transfers {
-                    Some(transfers) => transfers.take(&mut self.records, event),
-                    None => Verdict::Stray,
-                };
-                if let Verdict::Ended(ended) = verdict
-                    && !ended.outcome.is_ok()
-                    && endpoint.state == EndpointState::Running
-                {
-                    endpoint.state = EndpointState::Halted;
-                }
-                (verdict, endpoint.handle(place))
-            }
-            _ => (
-                Verdict::Stray,
-                EndpointHandle {
-                    index: 0,
-                    generation: 0,
-                },
-            ),
+        let Some((place, endpoint)) = endpoint.filter(|_| !event.has(Flags::EVENT_DATA)) else {
+            return self.on_no_end(Verdict::Stray, None);
         };
-        if let Verdict::Missed(ended) = verdict {
-            // The event stays: it belongs to a transfer behind this one.
-            let count = &mut self.statistics.missed_events;
-            *count = count.wrapping_add(1);
-            return Taken::Event(ended.event(handle));
+        let handle = endpoint.handle(place);
+        let verdict = match &mut endpoint.transfers {
+            Some(transfers) => transfers.take(&mut self.records, event),
+            None => Verdict::Stray,
+        };
+        let Verdict::Ended(ended) = verdict else {
+            return self.on_no_end(verdict, Some(handle));
+        };
+        if !ended.outcome.is_ok() && endpoint.state == EndpointState::Running {
+            endpoint.state = EndpointState::Halted;
         }
         self.leave_event();
+        Some((ended, handle))
+    }
+
+    /// An event of a transfer that does not end it.
+    #[cold]
+    #[inline(never)]
+    fn on_no_end(
+        &mut self,
+        verdict: Verdict,
+        endpoint: Option<EndpointHandle>,
+    ) -> Option<(Ended, EndpointHandle)> {
         match verdict {
-            Verdict::Ended(ended) => Taken::Event(ended.event(handle)),
-            Verdict::Noted | Verdict::Missed(_) => Taken::Quietly,
-            Verdict::Stray => {
-                self.count_unexpected();
-                Taken::Quietly
+            Verdict::Missed(ended) => {
+                // The event stays: it belongs to a transfer behind this one.
+                let count = &mut self.statistics.missed_events;
+                *count = count.wrapping_add(1);
+                return endpoint.map(|endpoint| (ended, endpoint));
             }
+            Verdict::Noted | Verdict::Ended(_) => {}
+            Verdict::Stray => self.count_unexpected(),
         }
+        self.leave_event();
+        None
     }
 
     /// The place of the endpoint that an event names.
@@ -168,6 +150,7 @@ impl<B: Bus> Xhci<'_, B> {
 
     /// The next thing that is to be reported without an event of the controller's.
     #[cold]
+    #[inline(never)]
     fn report(&mut self, pool: &mut Pool<'_>) -> Option<Event> {
         if let Some(event) = self.notice.take() {
             return Some(event);
@@ -182,8 +165,10 @@ impl<B: Bus> Xhci<'_, B> {
         event
     }
 
+    /// Does what time asks for, and reports the first thing that came of it.
     #[cold]
-    fn act_on_deadlines(&mut self, pool: &mut Pool<'_>, now: Instant) {
+    #[inline(never)]
+    fn act_on_deadlines(&mut self, pool: &mut Pool<'_>, now: Instant) -> Option<Event> {
         match self.phase {
             Phase::Moving {
                 goal,
@@ -199,6 +184,11 @@ impl<B: Bus> Xhci<'_, B> {
                 };
             }
             Phase::Idle | Phase::Dead => self.wake = Instant::NEVER,
+        }
+        if self.pending {
+            self.report(pool)
+        } else {
+            None
         }
     }
 }

@@ -12,7 +12,7 @@
 //! get this lap's cycle bit all the same, so that they are not taken for new ones in the next lap.
 
 use super::trb::{BYTES, Flags, LENGTH_MASK, Trb};
-use crate::dma::{Allocation, BusAddress, Class, Owner, Pool, PoolError, Rules};
+use crate::dma::{Allocation, Block, BusAddress, Class, Owner, Pool, PoolError, Rules, release};
 
 /// The most blocks of a segment, which must not cross 64 KiB (`xHCI 1.2 table 6-1`).
 pub(super) const MAX_BLOCKS: usize = 0x1_0000 / BYTES;
@@ -138,7 +138,7 @@ impl ProducerRing {
         }
         let link = Trb::link(self.memory.bus());
         self.write(here, &link);
-        crate::dma::release();
+        release();
         self.hand_over(here, link.control);
         self.enqueue = 0;
         self.cycle ^= Flags::CYCLE.bits();
@@ -147,14 +147,36 @@ impl ProducerRing {
     /// Writes all of block `index` but its last word: it is not handed over yet.
     #[inline]
     pub(super) fn write(&self, index: u32, trb: &Trb) {
-        self.memory.write64(word(index, 0), trb.parameter);
-        self.memory.write32(word(index, 8), trb.status);
+        if let Some(block) = self.block(index) {
+            let parameter = trb.parameter;
+            block.write([parameter as u32, (parameter >> 32) as u32, trb.status]);
+        }
+    }
+
+    /// Writes block `index` and hands it over.
+    #[inline]
+    pub(super) fn put(&self, index: u32, trb: &Trb) {
+        if let Some(block) = self.block(index) {
+            let parameter = trb.parameter;
+            block.write([parameter as u32, (parameter >> 32) as u32, trb.status]);
+            // The controller may be reading the ring already: it must not see the block as its own
+            // before it can see everything else.
+            release();
+            block.write32::<12>(trb.control | self.cycle);
+        }
     }
 
     /// Hands block `index` over by its last word.
     #[inline]
     pub(super) fn hand_over(&self, index: u32, control: u32) {
-        self.memory.write32(word(index, 12), control | self.cycle);
+        if let Some(block) = self.block(index) {
+            block.write32::<12>(control | self.cycle);
+        }
+    }
+
+    #[inline(always)]
+    fn block(&self, index: u32) -> Option<Block<'_, BYTES>> {
+        self.memory.block(word(index, 0))
     }
 
     /// Transfer length of block `index`, as it was written.

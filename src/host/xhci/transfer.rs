@@ -14,7 +14,7 @@ use super::encode::{
 use super::records::{Chain, Form, Records, TransferRecord};
 use super::ring::{Place, ProducerRing};
 use super::trb::{Trb, code};
-use crate::dma::{Owner, Pool, release};
+use crate::dma::{Owner, Pool};
 use crate::host::{EndpointConfig, HostError, Outcome, Report, Token, Transfer};
 
 /// The ring of an endpoint, or of one stream of it, with its transfers in flight.
@@ -116,11 +116,7 @@ impl TransferRing {
         let place = self.ring.reserve(1).ok_or(HostError::QueueFull)?;
         self.remember(records, transfer, place, 1, segment.length());
         let trb = whole(segment, transfer.direction, transfer.report);
-        self.ring.write(place.first, &trb);
-        // The controller may be reading the ring already: it must not see the block as its own
-        // before it can see everything else.
-        release();
-        self.ring.hand_over(place.first, trb.control);
+        self.ring.put(place.first, &trb);
         Ok(())
     }
 
@@ -151,7 +147,7 @@ impl TransferRing {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn remember(
         &mut self,
         records: &mut Records<'_>,

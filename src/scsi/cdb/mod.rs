@@ -24,7 +24,10 @@ pub use synchronize_cache::synchronize_cache;
 pub use test_unit_ready::test_unit_ready;
 
 /// A command descriptor block: 6, 10, 12 or 16 bytes.
+///
+/// Aligned, so that a transport can take it in words.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(align(8))]
 #[doc(alias = "command descriptor block")]
 pub struct Cdb {
     /// Zero behind `length`.

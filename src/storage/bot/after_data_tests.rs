@@ -1,4 +1,5 @@
-//! [`Queueing::AfterData`]: nothing is queued behind another transfer.
+//! [`Queueing::AfterData`] and [`Queueing::StatusLast`]: the status is asked for when the data has
+//! come.
 
 use super::*;
 use crate::policy::Queueing;
@@ -38,6 +39,35 @@ fn the_status_is_asked_for_when_the_data_has_ended() {
             assert_eq!(machine.step(input), action, "{data:?}, {input:?}");
         }
     }
+}
+
+#[test]
+fn the_data_may_go_with_the_command_while_the_status_waits() {
+    for data in [DataPhase::In(512), DataPhase::Out(512)] {
+        let mut machine = Machine::idle();
+        let begun = machine.begin(data, Queueing::StatusLast);
+        assert_eq!(begun, Action::SendCommandAndData);
+        assert_eq!(machine.step(moved(512)), Action::ReadStatus, "{data:?}");
+        let end = Action::Finish(End::Status(CswStatus::Passed, 512));
+        assert_eq!(machine.step(passed(0)), end);
+    }
+}
+
+#[test]
+fn without_data_the_status_goes_with_the_command() {
+    let mut machine = Machine::idle();
+    let begun = machine.begin(DataPhase::None, Queueing::StatusLast);
+    assert_eq!(begun, Action::SendAll);
+    let end = Action::Finish(End::Status(CswStatus::Passed, 0));
+    assert_eq!(machine.step(passed(0)), end);
+}
+
+#[test]
+fn a_wrapper_that_fails_with_the_data_behind_it_begins_recovery() {
+    let mut machine = Machine::idle();
+    machine.begin(DataPhase::In(512), Queueing::StatusLast);
+    let failed = machine.step(Input::Command(Outcome::Stall));
+    assert_eq!(failed, Action::Quiesce(Direction::Out));
 }
 
 #[test]

@@ -24,6 +24,9 @@ const CAPACITY_LENGTH: u32 = 8;
 /// The operation codes that flush.
 const FLUSHES: [u8; 2] = [0x35, 0x91];
 
+/// A status wrapper as little-endian words.
+type Words = [u32; Csw::ROOM / 4];
+
 /// The habits of one device.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Habits {
@@ -59,28 +62,29 @@ impl Habits {
         self.quirks.contains(Quirks::GO_SLOW) && self.speed == Speed::High
     }
 
-    /// Reads a status, and once more where a policy forgives what is wrong with it.
+    /// Checks a status, and once more where a policy forgives what is wrong with it.
     #[inline]
-    pub(super) fn parse(&self, bytes: &[u8], tag: u32, requested: u32) -> Result<Csw, CswFault> {
-        match Csw::parse(bytes, tag, requested) {
+    pub(super) fn check(&self, words: Words, tag: u32, requested: u32) -> Result<Csw, CswFault> {
+        match Csw::check(words, tag, requested) {
             Ok(csw) => Ok(csw),
-            Err(fault) => self.forgive(fault, bytes, tag, requested),
+            Err(fault) => self.forgive(fault, words, tag, requested),
         }
     }
 
+    #[cold]
     fn forgive(
         &self,
         fault: CswFault,
-        bytes: &[u8],
+        words: Words,
         tag: u32,
         requested: u32,
     ) -> Result<Csw, CswFault> {
         match fault {
             CswFault::WrongTag { found } if self.quirks.contains(Quirks::BULK_IGNORE_TAG) => {
-                self.parse(bytes, found, requested)
+                self.check(words, found, requested)
             }
             CswFault::ResidueTooLarge { .. } if self.ignores_residue() => {
-                Csw::parse(bytes, tag, u32::MAX)
+                Csw::check(words, tag, u32::MAX)
             }
             fault => Err(fault),
         }
@@ -148,26 +152,23 @@ mod tests {
         Habits::new(quirks, Speed::High)
     }
 
-    fn status(tag: u32, residue: u32) -> Vec<u8> {
-        let mut bytes = b"USBS".to_vec();
-        bytes.extend(tag.to_le_bytes());
-        bytes.extend(residue.to_le_bytes());
-        bytes.push(0);
-        bytes
+    fn status(tag: u32, residue: u32) -> Words {
+        [u32::from_le_bytes(*b"USBS"), tag, residue, 0]
     }
 
     #[test]
     fn a_wrong_tag_and_a_residue_beyond_the_data_are_forgiven_only_by_their_policies() {
         let tag = status(9, 0);
-        assert!(with(Quirks::BULK_IGNORE_TAG).parse(&tag, 1, 8).is_ok());
-        assert!(with(Quirks::IGNORE_RESIDUE).parse(&tag, 1, 8).is_err());
+        assert!(with(Quirks::BULK_IGNORE_TAG).check(tag, 1, 8).is_ok());
+        assert!(with(Quirks::IGNORE_RESIDUE).check(tag, 1, 8).is_err());
         let residue = status(1, 9);
-        assert!(with(Quirks::IGNORE_RESIDUE).parse(&residue, 1, 8).is_ok());
-        assert!(with(Quirks::BULK_IGNORE_TAG).parse(&residue, 1, 8).is_err());
+        assert!(with(Quirks::IGNORE_RESIDUE).check(residue, 1, 8).is_ok());
+        assert!(with(Quirks::BULK_IGNORE_TAG).check(residue, 1, 8).is_err());
         let both = with(Quirks::BULK_IGNORE_TAG | Quirks::IGNORE_RESIDUE);
-        assert!(both.parse(&status(9, 9), 1, 8).is_ok());
-        let everything = with(Quirks::all());
-        assert!(everything.parse(&status(1, 0)[..12], 1, 8).is_err());
+        assert!(both.check(status(9, 9), 1, 8).is_ok());
+        let mut foreign = status(1, 0);
+        foreign[0] += 1;
+        assert!(with(Quirks::all()).check(foreign, 1, 8).is_err());
     }
 
     #[test]

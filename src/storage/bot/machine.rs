@@ -72,6 +72,8 @@ pub enum Action {
     SendCommand,
     /// Send the command wrapper, and queue data and status behind it.
     SendAll,
+    /// Send the command wrapper, and queue the data behind it.
+    SendCommandAndData,
     /// Queue data and status.
     SendRest,
     /// Queue the data alone.
@@ -192,7 +194,9 @@ impl Machine {
             DataPhase::In(_) | DataPhase::Out(_) => Data::Pending,
         };
         self.status = match (queueing, data) {
-            (Queueing::AfterData, DataPhase::In(_) | DataPhase::Out(_)) => StatusRead::Due,
+            (Queueing::AfterData | Queueing::StatusLast, DataPhase::In(_) | DataPhase::Out(_)) => {
+                StatusRead::Due
+            }
             _ => StatusRead::Pending,
         };
         self.second_status = false;
@@ -201,9 +205,12 @@ impl Machine {
                 self.phase = Phase::Command;
                 Action::SendCommand
             }
-            Queueing::Eager => {
+            Queueing::Eager | Queueing::StatusLast => {
                 self.phase = Phase::Transfer;
-                Action::SendAll
+                match self.status {
+                    StatusRead::Due => Action::SendCommandAndData,
+                    _ => Action::SendAll,
+                }
             }
         }
     }

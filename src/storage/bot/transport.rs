@@ -9,7 +9,7 @@ use super::habits::Habits;
 use super::machine::{Action, BotError, End, Input, Machine};
 use super::wire::{Cbw, Csw, CswFault, CswStatus, Lun};
 use crate::dma::{
-    Allocation, Class, DataDirection, Dma, Mapping, Owner, PoolError, Rules, Segment,
+    Allocation, Class, DataDirection, Dma, Mapping, Owner, PoolError, Rules, Segment, SegmentRules,
 };
 use crate::host::{HostError, Outcome, Report};
 use crate::policy::Queueing;
@@ -58,13 +58,20 @@ mod part {
     pub(super) const BITS: u32 = 2;
 }
 
+/// What is queued behind the data on its pipe before the controller is told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Follows {
+    Nothing,
+    Status,
+}
+
 /// Counters of copies, for the figures that a user may ask for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CopyCount {
-    /// Commands whose data was bounced in part.
-    pub bounces: u64,
-    /// Bytes that were copied.
-    pub bytes: u64,
+    /// Commands of which bytes were copied.
+    pub copied: u64,
+    /// Bytes of their data that went through the bounce area.
+    pub bounced: u64,
 }
 
 /// One Bulk-Only device.
@@ -76,13 +83,20 @@ pub struct Transport {
     bulk_out: Pipe,
     memory: Allocation,
     bounce: Allocation,
+    /// Where the command wrapper lies, and room for the status.
+    wrapper: Segment,
+    status: Segment,
+    rules: SegmentRules,
     queueing: Queueing,
     habits: Habits,
     /// The operation code of the command under way.
     operation: u8,
     machine: Machine,
-    /// The command under way, and its number.
-    request: Option<Request>,
+    /// The unit that the command under way is for.
+    lun: Option<Lun>,
+    /// What it announces, or the REQUEST SENSE for it.
+    announced: DataPhase,
+    /// Its number.
     tag: u32,
     /// REQUEST SENSE is under way for the request.
     sensing: Option<Sensing>,
@@ -121,28 +135,32 @@ impl Transport {
         interface: u8,
         pipes: Pipes,
     ) -> Result<Self, PoolError> {
-        let grain = bus
-            .segment_rules(pipes.bulk_in.device)
-            .map_or(0, |rules| rules.grain);
+        let rules = bus.segment_rules(pipes.bulk_in.device);
+        let rules = rules.unwrap_or(SegmentRules { mask: 0, grain: 1 });
         // Two ends, each a cache line or a page, whichever the controller wants.
-        let grain = grain.max(128);
+        let grain = rules.grain.max(128);
         let owner = Owner::Function(function);
         let pool = bus.pool();
         let memory = pool.allocate(owner, Class::Command, layout::LENGTH, Rules::aligned(128))?;
         let bounce = pool.allocate(owner, Class::Bounce, 2 * grain, Rules::aligned(grain));
         let bounce = bounce.inspect_err(|_| pool.reclaim(owner))?;
+        let piece = |at, length| memory.raw(at, length).map_or(Segment::EMPTY, Segment::from);
         Ok(Self {
             function,
             interface,
             bulk_in: pipes.bulk_in,
             bulk_out: pipes.bulk_out,
+            wrapper: piece(layout::COMMAND, Cbw::LENGTH),
+            status: piece(layout::STATUS, layout::STATUS_LENGTH),
+            rules,
             memory,
             bounce,
             queueing: Queueing::default(),
             habits: Habits::PLAIN,
             operation: 0,
             machine: Machine::idle(),
-            request: None,
+            lun: None,
+            announced: DataPhase::None,
             tag: 0,
             sensing: None,
             paused: None,
@@ -162,7 +180,7 @@ impl Transport {
     /// Whether a command is under way.
     #[must_use]
     pub fn is_busy(&self) -> bool {
-        self.request.is_some()
+        self.lun.is_some()
     }
 
     /// When [`Transport::deadline_passed`] is due.
@@ -198,68 +216,71 @@ impl Transport {
         request: &Request,
         now: Instant,
     ) -> Result<(), TransportError> {
-        self.mapping = self.map(bus, dma, request)?;
-        self.request = Some(*request);
+        self.map(dma, request)?;
+        let lun = Lun::new(request.lun).unwrap_or(Lun::ZERO);
+        self.lun = Some(lun);
         self.operation = request.command.cdb.operation_code();
         self.sensing = None;
-        self.start(bus, request.lun, &request.command, now + request.timeout);
+        self.start(bus, lun, &request.command, now + request.timeout);
         Ok(())
     }
 
-    fn map<C: Driver>(
-        &mut self,
-        bus: &Bus<'_, C>,
-        dma: &impl Dma,
-        request: &Request,
-    ) -> Result<Option<Mapping>, TransportError> {
-        let (DataPlace::Caller(buffer), direction) = (request.data, request.command.data) else {
-            return Ok(None);
-        };
-        let direction = match direction {
+    #[inline]
+    fn map(&mut self, dma: &impl Dma, request: &Request) -> Result<(), TransportError> {
+        self.mapping = None;
+        let direction = match request.command.data {
             DataPhase::In(_) => DataDirection::FromDevice,
             DataPhase::Out(_) => DataDirection::ToDevice,
-            DataPhase::None => return Ok(None),
+            DataPhase::None => return Ok(()),
         };
-        let rules = bus
-            .segment_rules(self.bulk_in.device)
-            .ok_or(TransportError::Disconnected)?;
-        let mapping = Mapping::map(dma, rules, buffer, direction, Some(&self.bounce));
+        let DataPlace::Caller(buffer) = request.data else {
+            return Ok(());
+        };
+        let mapping = Mapping::map(dma, self.rules, buffer, direction, Some(&self.bounce));
         let mapping = mapping.map_err(TransportError::Memory)?;
         if mapping.bounced() != 0 {
-            self.copies.bounces += 1;
-            self.copies.bytes += mapping.bounced() as u64;
+            self.copies.copied += 1;
+            self.copies.bounced += mapping.bounced() as u64;
         }
-        Ok(Some(mapping))
+        self.mapping = Some(mapping);
+        Ok(())
     }
 
     /// Writes the command wrapper and sets the machine going.
+    #[inline]
     fn start<C: Driver>(
         &mut self,
         bus: &mut Bus<'_, C>,
-        lun: u8,
+        lun: Lun,
         command: &Command,
         deadline: Instant,
     ) {
         self.tag = self.tag.wrapping_add(1);
         self.deadline = deadline;
-        let lun = Lun::new(lun).unwrap_or(Lun::ZERO);
+        self.announced = command.data;
         let cbw = Cbw {
             tag: self.tag,
             data: command.data,
             lun,
             cdb: command.cdb,
         };
-        self.memory.write_bytes(layout::COMMAND, &cbw.to_bytes());
+        if let Some(wrapper) = self.memory.block::<{ Cbw::ROOM }>(layout::COMMAND) {
+            wrapper.write(cbw.to_words());
+        }
         let action = self.machine.begin(command.data, self.queueing);
         self.act_start(bus, action);
     }
 
     /// Queues what begins a command. A pipe that takes no transfer is noticed at the deadline.
+    #[inline]
     fn act_start<C: Driver>(&mut self, bus: &mut Bus<'_, C>, action: Action) {
         let queued = match action {
             Action::SendAll => self
                 .queue_command(bus, Report::Unexpected)
                 .and_then(|()| self.queue_rest(bus)),
+            Action::SendCommandAndData => self
+                .queue_command(bus, Report::Unexpected)
+                .and_then(|()| self.queue_data(bus, Report::Always, Follows::Nothing)),
             _ => self.queue_command(bus, Report::Always),
         };
         if queued.is_err() {
@@ -334,11 +355,10 @@ impl Transport {
     pub fn closed(&mut self, dma: &impl Dma) -> Option<CommandOutcome> {
         self.gone();
         self.unmap(dma, 0);
-        self.request
-            .take()
-            .map(|_| Err(TransportError::Disconnected))
+        self.lun.take().map(|_| Err(TransportError::Disconnected))
     }
 
+    #[inline]
     fn step<C: Driver>(
         &mut self,
         bus: &mut Bus<'_, C>,
@@ -349,43 +369,56 @@ impl Transport {
         let action = self.machine.step(input);
         let queued = match action {
             Action::Wait => Ok(()),
-            Action::SendCommand | Action::SendAll => Ok(()),
+            // They begin a command: `act_start` has done it.
+            Action::SendCommand | Action::SendAll | Action::SendCommandAndData => Ok(()),
             Action::SendRest | Action::SendData if self.rests() => {
                 self.pause(action, now);
                 return None;
             }
             Action::SendRest => self.queue_rest(bus),
-            Action::SendData => self.queue_data(bus, Report::Always),
+            Action::SendData => self.queue_data(bus, Report::Always, Follows::Nothing),
             Action::ReadStatus => self.queue_status(bus),
             Action::Finish(end) => return self.finish(bus, dma, end, now),
+            action => return self.recover(bus, dma, action, now),
+        };
+        if queued.is_err() {
+            self.deadline = now;
+        }
+        None
+    }
+
+    /// Carries out what only a command that went wrong asks for.
+    #[cold]
+    fn recover<C: Driver>(
+        &mut self,
+        bus: &mut Bus<'_, C>,
+        dma: &impl Dma,
+        action: Action,
+        now: Instant,
+    ) -> Option<CommandOutcome> {
+        let operation = match action {
             Action::GiveUp => {
                 self.get_stuck();
                 return None;
             }
             Action::ClearHalt(direction) => {
                 let pipe = self.pipe(direction);
-                let operation = Operation::ClearHalt(pipe.handle, pipe.address);
-                return self.operate(bus, dma, operation, now);
+                Operation::ClearHalt(pipe.handle, pipe.address)
             }
-            Action::Recall(direction) => {
-                let operation = Operation::Recall(self.pipe(direction).handle);
-                return self.operate(bus, dma, operation, now);
-            }
+            Action::Recall(direction) => Operation::Recall(self.pipe(direction).handle),
             Action::Quiesce(direction) => {
                 self.deadline = now + RECOVERY_TIMEOUT;
-                let operation = Operation::Quiesce(self.pipe(direction).handle);
-                return self.operate(bus, dma, operation, now);
+                Operation::Quiesce(self.pipe(direction).handle)
             }
             Action::Reset => {
                 self.deadline = now + RECOVERY_TIMEOUT;
                 let setup = SetupPacket::bulk_only_reset(self.interface);
-                return self.operate(bus, dma, Operation::Request(setup, RESET_TIMEOUT), now);
+                Operation::Request(setup, RESET_TIMEOUT)
             }
+            // `step` has carried the others out.
+            _ => return None,
         };
-        if queued.is_err() {
-            self.deadline = now;
-        }
-        None
+        self.operate(bus, dma, operation, now)
     }
 
     /// Begins an operation on the device, or puts it behind the one under way.
@@ -428,6 +461,7 @@ impl Transport {
         core::mem::take(&mut self.stuck)
     }
 
+    #[inline]
     fn finish<C: Driver>(
         &mut self,
         bus: &mut Bus<'_, C>,
@@ -463,9 +497,10 @@ impl Transport {
         }
     }
 
+    #[inline]
     fn end(&mut self, outcome: CommandOutcome) -> Option<CommandOutcome> {
         self.deadline = Instant::NEVER;
-        self.request = None;
+        self.lun = None;
         Some(outcome)
     }
 
@@ -487,113 +522,126 @@ impl Transport {
         (self.tag as u16) << part::BITS | part
     }
 
-    /// What the present command announces.
-    fn announced(&self) -> DataPhase {
-        match (self.sensing, self.request.as_ref()) {
-            (Some(_), _) => DataPhase::In(u32::from(self.habits.sense_length())),
-            (None, Some(request)) => request.command.data,
-            (None, None) => DataPhase::None,
-        }
-    }
-
+    #[inline]
     fn queue_command<C: Driver>(
         &self,
         bus: &mut Bus<'_, C>,
         report: Report,
     ) -> Result<(), HostError> {
-        let wrapper = self
-            .memory
-            .raw(layout::COMMAND, self.habits.wrapper_length())
-            .map(Segment::from);
-        let segments = [wrapper.unwrap_or(Segment::EMPTY)];
         let tag = self.tag_of(part::COMMAND);
-        bus.submit(&self.bulk_out, self.function, tag, &segments, report)?;
-        bus.kick(&self.bulk_out);
-        Ok(())
+        let segments = [self.wrapper];
+        bus.send(&self.bulk_out, self.function, tag, &segments, report)
     }
 
     /// Queues the data, if there is any, and the status behind it.
     fn queue_rest<C: Driver>(&self, bus: &mut Bus<'_, C>) -> Result<(), HostError> {
-        match self.announced() {
+        match self.announced {
             DataPhase::None => {}
             // A data phase that is as long as a status wrapper may be one: look at it.
             DataPhase::In(length) if length as usize == Csw::LENGTH => {
-                self.submit_data(bus, Report::Always)?;
+                self.queue_data(bus, Report::Always, Follows::Status)?;
             }
             // The status behind it on the same pipe says that it is done.
-            DataPhase::In(_) => self.submit_data(bus, Report::Unexpected)?,
-            DataPhase::Out(_) => self.queue_data(bus, Report::WithoutInterrupt)?,
+            DataPhase::In(_) => self.queue_data(bus, Report::Unexpected, Follows::Status)?,
+            DataPhase::Out(_) => {
+                self.queue_data(bus, Report::WithoutInterrupt, Follows::Nothing)?;
+            }
         }
         self.queue_status(bus)
     }
 
-    /// Queues the data and tells the controller.
-    fn queue_data<C: Driver>(&self, bus: &mut Bus<'_, C>, report: Report) -> Result<(), HostError> {
-        self.submit_data(bus, report)?;
-        bus.kick(self.data_pipe());
-        Ok(())
-    }
-
-    /// Queues the data; the controller is not told.
-    fn submit_data<C: Driver>(
+    /// Queues the data; the controller is told if nothing follows on the same pipe.
+    #[inline]
+    fn queue_data<C: Driver>(
         &self,
         bus: &mut Bus<'_, C>,
         report: Report,
+        follows: Follows,
     ) -> Result<(), HostError> {
-        let tag = self.tag_of(part::DATA);
-        let pipe = self.data_pipe();
-        match (self.sensing, self.mapping.as_ref()) {
-            (None, Some(mapping)) => {
-                bus.submit(pipe, self.function, tag, mapping.segments(), report)
-            }
-            (sensing, _) => {
-                let at = if sensing.is_some() {
-                    layout::SENSE
-                } else {
-                    layout::SCRATCH_AT
-                };
-                let memory = self.memory.raw(at, self.announced().length() as usize);
-                let segments = [memory.map(Segment::from).ok_or(HostError::TooLong)?];
-                bus.submit(pipe, self.function, tag, &segments, report)
-            }
+        let whole = match &self.mapping {
+            Some(mapping) if self.sensing.is_none() => mapping.whole(),
+            _ => None,
+        };
+        match whole {
+            Some(segment) => self.queue_pieces(bus, &[segment], report, follows),
+            None => self.queue_other_data(bus, report, follows),
         }
     }
 
+    /// Queues data that is in several pieces, or in the transport's own memory.
+    #[inline(never)]
+    fn queue_other_data<C: Driver>(
+        &self,
+        bus: &mut Bus<'_, C>,
+        report: Report,
+        follows: Follows,
+    ) -> Result<(), HostError> {
+        if let (None, Some(mapping)) = (self.sensing, &self.mapping) {
+            return self.queue_pieces(bus, mapping.pieces().as_slice(), report, follows);
+        }
+        let at = if self.sensing.is_some() {
+            layout::SENSE
+        } else {
+            layout::SCRATCH_AT
+        };
+        let memory = self.memory.raw(at, self.announced.length() as usize);
+        let memory = memory.map(Segment::from).ok_or(HostError::TooLong)?;
+        self.queue_pieces(bus, &[memory], report, follows)
+    }
+
+    #[inline]
+    fn queue_pieces<C: Driver>(
+        &self,
+        bus: &mut Bus<'_, C>,
+        pieces: &[Segment],
+        report: Report,
+        follows: Follows,
+    ) -> Result<(), HostError> {
+        let tag = self.tag_of(part::DATA);
+        let pipe = self.data_pipe();
+        match follows {
+            Follows::Nothing => bus.send(pipe, self.function, tag, pieces, report),
+            Follows::Status => bus.submit(pipe, self.function, tag, pieces, report),
+        }
+    }
+
+    #[inline]
     fn data_pipe(&self) -> &Pipe {
-        match self.announced() {
+        match self.announced {
             DataPhase::Out(_) => &self.bulk_out,
             DataPhase::In(_) | DataPhase::None => &self.bulk_in,
         }
     }
 
+    #[inline]
     fn queue_status<C: Driver>(&self, bus: &mut Bus<'_, C>) -> Result<(), HostError> {
-        let memory = self
-            .memory
-            .raw(layout::STATUS, layout::STATUS_LENGTH)
-            .map(Segment::from);
-        let segments = [memory.unwrap_or(Segment::EMPTY)];
         let tag = self.tag_of(part::STATUS);
-        bus.submit(&self.bulk_in, self.function, tag, &segments, Report::Always)?;
-        bus.kick(&self.bulk_in);
-        Ok(())
+        let segments = [self.status];
+        bus.send(&self.bulk_in, self.function, tag, &segments, Report::Always)
     }
 
     /// The end of the data transfer: if exactly a status wrapper's length came, it may be one.
+    #[inline]
     fn data_input(&mut self, dma: &impl Dma, outcome: Outcome, actual: u32) -> Input {
-        let mut status = None;
-        let is_in = matches!(self.announced(), DataPhase::In(_));
-        if is_in && outcome.is_ok() && actual as usize == Csw::LENGTH {
-            let mut bytes = [0; Csw::LENGTH];
-            self.peek_data(dma, &mut bytes);
-            if Csw::is_wrapper(&bytes, self.tag) {
-                status = Some(Csw::parse(&bytes, self.tag, self.announced().length()));
-            }
-        }
+        let is_in = matches!(self.announced, DataPhase::In(_));
+        let status = if is_in && outcome.is_ok() && actual as usize == Csw::LENGTH {
+            self.status_in_data(dma)
+        } else {
+            None
+        };
         Input::Data {
             outcome,
             actual,
             status,
         }
+    }
+
+    #[cold]
+    fn status_in_data(&mut self, dma: &impl Dma) -> Option<Result<Csw, CswFault>> {
+        let mut bytes = [0; Csw::LENGTH];
+        self.peek_data(dma, &mut bytes);
+        Csw::is_wrapper(&bytes, self.tag)
+            .then(|| Csw::parse(&bytes, self.tag, self.announced.length()))
     }
 
     /// The first bytes of data that came. The mapping ends here: the data transfer has ended.
@@ -607,17 +655,18 @@ impl Transport {
         }
     }
 
+    #[inline]
     fn status_input(&mut self, outcome: Outcome, actual: u32) -> Input {
         if !outcome.is_ok() {
             return Input::Status(Err(outcome));
         }
-        let mut bytes = [0; Csw::LENGTH];
-        self.memory.read_bytes(layout::STATUS, &mut bytes);
-        let result = match bytes.get(..actual as usize) {
-            Some(came) => self.parse_status(came),
-            None => Err(CswFault::WrongLength {
-                found: actual as usize,
-            }),
+        let found = actual as usize;
+        let result = match self.memory.block::<{ Csw::ROOM }>(layout::STATUS) {
+            Some(wrapper) if found == Csw::LENGTH => {
+                let words = wrapper.read();
+                self.check_status(words)
+            }
+            _ => Err(CswFault::WrongLength { found }),
         };
         Input::Status(Ok(result))
     }

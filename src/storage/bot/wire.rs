@@ -72,29 +72,44 @@ impl Cbw {
     /// Bytes of the wrapper.
     pub const LENGTH: usize = 31;
 
+    /// Bytes of memory that it is written to, as words.
+    pub const ROOM: usize = 32;
+
     /// `USBC`, read little-endian.
     const SIGNATURE: u32 = 0x4342_5355;
 
-    /// The wrapper as it goes over the wire. One literal, because it is made for every command.
+    /// The wrapper as little-endian words, with an unused byte at the end.
+    #[inline]
     #[must_use]
-    #[rustfmt::skip]
-    pub const fn to_bytes(&self) -> [u8; Self::LENGTH] {
-        let [s0, s1, s2, s3] = Self::SIGNATURE.to_le_bytes();
-        let [t0, t1, t2, t3] = self.tag.to_le_bytes();
-        let [l0, l1, l2, l3] = self.data.length().to_le_bytes();
+    pub const fn to_words(&self) -> [u32; Self::ROOM / 4] {
         let flags = match self.data {
             DataPhase::In(_) => 0x80,
             DataPhase::Out(_) | DataPhase::None => 0x00,
         };
-        let [c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12, c13, c14, c15] =
-            *self.cdb.padded();
+        // The block begins with the last byte of the fourth word.
+        let block = u128::from_le_bytes(*self.cdb.padded());
+        let head = flags | (self.lun.0 as u32) << 8 | (self.cdb.length() as u32) << 16;
         [
-            s0, s1, s2, s3,
-            t0, t1, t2, t3,
-            l0, l1, l2, l3,
-            flags, self.lun.0, self.cdb.length(),
-            c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12, c13, c14, c15,
+            Self::SIGNATURE,
+            self.tag,
+            self.data.length(),
+            head | (block as u32) << 24,
+            (block >> 8) as u32,
+            (block >> 40) as u32,
+            (block >> 72) as u32,
+            (block >> 104) as u32,
         ]
+    }
+
+    /// The wrapper as it goes over the wire.
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; Self::LENGTH] {
+        let words = self.to_words().map(u32::to_le_bytes);
+        let mut bytes = [0; Self::LENGTH];
+        for (byte, from) in bytes.iter_mut().zip(words.as_flattened()) {
+            *byte = *from;
+        }
+        bytes
     }
 }
 
@@ -160,8 +175,32 @@ impl Csw {
     /// not babble.
     pub const LENGTH: usize = 13;
 
+    /// Bytes of memory that it is read from, as words.
+    pub const ROOM: usize = 16;
+
     /// `USBS`, read little-endian.
     const SIGNATURE: u32 = 0x5342_5355;
+
+    /// Checks the little-endian words that the status phase brought, exactly
+    /// [`Csw::LENGTH`] bytes of them, against the command (BOT 1.0 §6.3.1, §6.3.2).
+    ///
+    /// # Errors
+    /// The first check that fails, in the order of the fields.
+    #[inline]
+    pub fn check(
+        words: [u32; Self::ROOM / 4],
+        expected_tag: u32,
+        requested: u32,
+    ) -> Result<Self, CswFault> {
+        let [signature, tag, residue, last] = words;
+        let fields = Fields {
+            signature,
+            tag,
+            residue,
+            status: last as u8,
+        };
+        fields.check(expected_tag, requested)
+    }
 
     /// Checks the bytes that the status phase brought, all of them, against the command:
     /// its tag, and the length that its wrapper announced (BOT 1.0 §6.3.1, §6.3.2).
@@ -170,29 +209,7 @@ impl Csw {
     /// The first check that fails, in the order of the fields.
     pub fn parse(bytes: &[u8], expected_tag: u32, requested: u32) -> Result<Self, CswFault> {
         let found = Self::fields(bytes).ok_or(CswFault::WrongLength { found: bytes.len() })?;
-        if found.signature != Self::SIGNATURE {
-            return Err(CswFault::WrongSignature {
-                found: found.signature,
-            });
-        }
-        if found.tag != expected_tag {
-            return Err(CswFault::WrongTag { found: found.tag });
-        }
-        let status = match found.status {
-            0 => CswStatus::Passed,
-            1 => CswStatus::Failed,
-            2 => return Ok(Self::PHASE_ERROR),
-            other => return Err(CswFault::ReservedStatus { found: other }),
-        };
-        if found.residue > requested {
-            return Err(CswFault::ResidueTooLarge {
-                found: found.residue,
-            });
-        }
-        Ok(Self {
-            status,
-            residue: found.residue,
-        })
+        found.check(expected_tag, requested)
     }
 
     /// Whether bytes that came as data are the command's status wrapper instead: some devices leave
@@ -228,6 +245,33 @@ struct Fields {
     tag: u32,
     residue: u32,
     status: u8,
+}
+
+impl Fields {
+    #[inline]
+    fn check(self, expected_tag: u32, requested: u32) -> Result<Csw, CswFault> {
+        if self.signature != Csw::SIGNATURE {
+            let found = self.signature;
+            return Err(CswFault::WrongSignature { found });
+        }
+        if self.tag != expected_tag {
+            return Err(CswFault::WrongTag { found: self.tag });
+        }
+        let status = match self.status {
+            0 => CswStatus::Passed,
+            1 => CswStatus::Failed,
+            2 => return Ok(Csw::PHASE_ERROR),
+            found => return Err(CswFault::ReservedStatus { found }),
+        };
+        if self.residue > requested {
+            let found = self.residue;
+            return Err(CswFault::ResidueTooLarge { found });
+        }
+        Ok(Csw {
+            status,
+            residue: self.residue,
+        })
+    }
 }
 
 #[cfg(test)]

@@ -156,8 +156,10 @@ pub struct Bus<'s, C> {
     taken: u8,
     /// When the ports, lanes and operations must be looked at.
     next_timer: Instant,
-    /// The asked controllers' own deadlines, the earliest.
-    next_deadline: Instant,
+    /// When a controller's share was over before its events were.
+    cut_short: Instant,
+    /// When there is something to do at the latest: for the timers, or for a driver.
+    wake: Instant,
 }
 
 /// The part of a table that its numbers, which are bytes, can count: 255 entries.
@@ -182,86 +184,98 @@ impl<'s, C: Driver> Bus<'s, C> {
             cursor: 0,
             taken: 0,
             next_timer: Instant::from_micros(0),
-            next_deadline: Instant::NEVER,
+            cut_short: Instant::NEVER,
+            wake: Instant::from_micros(0),
         }
+    }
+
+    /// Whether [`Bus::poll`] would find something. Touches nothing.
+    #[inline]
+    pub fn is_due(&self, now: Instant) -> bool {
+        now >= self.wake || self.drivers().any(HostController::has_events)
+    }
+
+    /// The drivers, which fill the slice from its start.
+    #[inline]
+    fn drivers(&self) -> impl Iterator<Item = &C> {
+        self.controllers
+            .iter()
+            .map_while(|slot| slot.driver.as_ref())
     }
 
     /// Takes the next thing that a driver must know. `None`: every controller had its turn and was
     /// told how far its events were taken; [`Bus::next_wake`] says whether there is more at once.
+    #[inline]
     pub fn poll(&mut self, now: Instant) -> Option<BusEvent> {
         if now >= self.next_timer
             && let Some(event) = self.run_timers(now)
         {
             return Some(event);
         }
-        while let Some(slot) = self.controllers.get_mut(self.cursor) {
-            let Some(driver) = slot.driver.as_mut() else {
-                self.cursor += 1;
+        while let Some(driver) = self
+            .controllers
+            .get_mut(self.cursor)
+            .and_then(|slot| slot.driver.as_mut())
+        {
+            if self.taken == SHARE {
+                self.cut_short = now;
+            } else if let Some(event) = driver.poll(&mut self.pool, now) {
+                self.taken += 1;
+                if let Some(event) = self.take(event, now) {
+                    return Some(event);
+                }
                 continue;
-            };
-            let event = if self.taken < SHARE {
-                driver.poll(&mut self.pool, now)
-            } else {
-                self.next_deadline = now;
-                None
-            };
-            match event {
-                Some(event) => {
-                    self.taken += 1;
-                    let controller = ControllerId(self.cursor as u8);
-                    if let Some(event) = self.handle(controller, event, now) {
-                        return Some(event);
-                    }
-                }
-                None => {
-                    driver.acknowledge_events();
-                    let deadline = driver.next_deadline();
-                    self.next_deadline = self.next_deadline.min(deadline);
-                    self.cursor += 1;
-                    self.taken = 0;
-                }
             }
+            driver.acknowledge_events();
+            self.cursor += 1;
+            self.taken = 0;
         }
         self.cursor = 0;
+        let cut_short = core::mem::replace(&mut self.cut_short, Instant::NEVER);
+        self.wake = self
+            .drivers()
+            .map(HostController::next_deadline)
+            .fold(cut_short.min(self.next_timer), Instant::min);
         None
     }
 
-    /// When to poll again at the latest, as of the last [`Bus::poll`] that returned `None`.
-    pub fn next_wake(&mut self) -> Instant {
-        let deadline = core::mem::replace(&mut self.next_deadline, Instant::NEVER);
-        deadline.min(self.next_timer)
+    /// When to poll again at the latest, as of the last [`Bus::poll`] that returned `None`. Not
+    /// later than it should be if something was begun since.
+    #[inline]
+    pub fn next_wake(&self) -> Instant {
+        self.wake
     }
 
-    /// Sorts one event of a controller.
+    /// Sorts one event of the controller whose turn it is.
     #[inline]
-    fn handle(&mut self, controller: ControllerId, event: Event, now: Instant) -> Option<BusEvent> {
-        match event {
-            Event::Transfer {
-                token,
+    fn take(&mut self, event: Event, now: Instant) -> Option<BusEvent> {
+        let Event::Transfer {
+            token,
+            outcome,
+            actual,
+            ..
+        } = event
+        else {
+            let controller = ControllerId(self.cursor as u8);
+            return self.handle(controller, event, now);
+        };
+        match Kind::of(token)? {
+            Kind::Function { function, tag } => Some(BusEvent::Transfer {
+                function,
+                tag,
                 outcome,
                 actual,
-                ..
-            } => match Kind::of(token)? {
-                Kind::Function { function, tag } => Some(BusEvent::Transfer {
-                    function,
-                    tag,
-                    outcome,
-                    actual,
-                }),
-                Kind::Control { device, count } => {
-                    self.control_ended(device, count, outcome, actual, now)
-                }
-            },
-            other => self.handle_rare(controller, other, now),
+            }),
+            Kind::Control { device, count } => {
+                self.control_ended(device, count, outcome, actual, now)
+            }
         }
     }
 
-    fn handle_rare(
-        &mut self,
-        controller: ControllerId,
-        event: Event,
-        now: Instant,
-    ) -> Option<BusEvent> {
+    /// Takes an event that is not the end of a transfer.
+    #[cold]
+    #[inline(never)]
+    fn handle(&mut self, controller: ControllerId, event: Event, now: Instant) -> Option<BusEvent> {
         match event {
             Event::Transfer { .. } => None,
             Event::Endpoint { endpoint, result } => {
@@ -283,6 +297,8 @@ impl<'s, C: Driver> Bus<'s, C> {
 
     /// Looks at everything that time moves, one thing at a time; the first that a driver must know
     /// ends the walk, and the rest is due again at once.
+    #[cold]
+    #[inline(never)]
     fn run_timers(&mut self, now: Instant) -> Option<BusEvent> {
         let event = self
             .release_dead_devices(now)
@@ -330,9 +346,18 @@ impl<'s, C: Driver> Bus<'s, C> {
 
     fn wake_at(&mut self, time: Instant) {
         self.next_timer = self.next_timer.min(time);
+        self.wake = self.wake.min(time);
     }
 
+    /// A controller's driver, to begin something: the next poll asks for its deadline.
     fn driver(&mut self, controller: ControllerId) -> Option<&mut C> {
+        self.wake = Instant::from_micros(0);
+        self.transfer_driver(controller)
+    }
+
+    /// A controller's driver for transfers, which move no deadline.
+    #[inline]
+    fn transfer_driver(&mut self, controller: ControllerId) -> Option<&mut C> {
         self.controllers
             .get_mut(usize::from(controller.0))?
             .driver
@@ -468,23 +493,36 @@ impl<'s, C: Driver> Bus<'s, C> {
         segments: &[crate::dma::Segment],
         report: Report,
     ) -> Result<(), HostError> {
-        let transfer = Transfer {
-            token: token::function(function, tag),
-            setup: None,
-            direction: pipe.address.direction(),
-            segments,
-            report,
-            stream: 0,
-        };
-        self.driver(pipe.controller)
+        let transfer = transfer_of(pipe, function, tag, segments, report);
+        self.transfer_driver(pipe.controller)
             .ok_or(HostError::Dead)?
             .submit(pipe.handle, &transfer)
+    }
+
+    /// Queues a transfer as [`Bus::submit`] does, and lets the controller see it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Endpoints::submit`]: nothing was queued.
+    #[inline]
+    pub fn send(
+        &mut self,
+        pipe: &Pipe,
+        function: u8,
+        tag: u16,
+        segments: &[crate::dma::Segment],
+        report: Report,
+    ) -> Result<(), HostError> {
+        let transfer = transfer_of(pipe, function, tag, segments, report);
+        self.transfer_driver(pipe.controller)
+            .ok_or(HostError::Dead)?
+            .send(pipe.handle, &transfer)
     }
 
     /// Lets the controller see what was queued on a pipe.
     #[inline]
     pub fn kick(&mut self, pipe: &Pipe) {
-        if let Some(driver) = self.driver(pipe.controller) {
+        if let Some(driver) = self.transfer_driver(pipe.controller) {
             driver.kick(pipe.handle, 0);
         }
     }
@@ -492,7 +530,7 @@ impl<'s, C: Driver> Bus<'s, C> {
     /// The quiet transfers of a pipe are known to be done.
     #[inline]
     pub fn retire(&mut self, pipe: &Pipe) {
-        if let Some(driver) = self.driver(pipe.controller) {
+        if let Some(driver) = self.transfer_driver(pipe.controller) {
             driver.retire(pipe.handle);
         }
     }
@@ -529,5 +567,23 @@ impl<'s, C: Driver> Bus<'s, C> {
         };
         buffer.read_bytes(operate::CONFIGURATION_OFFSET, bytes);
         bytes
+    }
+}
+
+#[inline]
+fn transfer_of<'t>(
+    pipe: &Pipe,
+    function: u8,
+    tag: u16,
+    segments: &'t [crate::dma::Segment],
+    report: Report,
+) -> Transfer<'t> {
+    Transfer {
+        token: token::function(function, tag),
+        setup: None,
+        direction: pipe.address.direction(),
+        segments,
+        report,
+        stream: 0,
     }
 }

@@ -312,7 +312,7 @@ impl<C: Driver> Bus<'_, C> {
         let controller = entry.controller;
         let will_return = entry.state == DeviceState::Orphaned(Fate::Returning);
         let on_lane = self.is_on_lane(id);
-        self.retry_closed(id, now);
+        self.given_up_closed(id, now);
         self.release(id);
         let fate = if self.port_left(id, now) || will_return {
             Fate::Returning

@@ -304,6 +304,10 @@ impl HostController for Fake {
         }
     }
 
+    fn has_events(&self) -> bool {
+        !self.state().events.is_empty()
+    }
+
     fn poll(&mut self, _pool: &mut Pool<'_>, _now: Instant) -> Option<Event> {
         self.state().events.pop_front()
     }

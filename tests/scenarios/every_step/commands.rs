@@ -50,6 +50,8 @@ fn lasting() -> Vec<Action> {
         Action::ShortData(0),
         Action::EarlyStatus(100),
         Action::StatusAsData(Sense::UNKNOWN_COMMAND),
+        // A reset while something was written and not flushed is told of by the next flush.
+        Action::Fail(Sense::RESET),
         Action::Fail(Sense::UNDER_POWERED),
         Action::Fail(Sense::READ_ERROR),
         Action::Fail(Sense::MEDIUM_CHANGED),

@@ -153,9 +153,9 @@ impl Course {
                 _ => false,
             }
         };
-        let until = self.rig.instant() + SETTLE_LIMIT;
+        let until = self.rig.now() + SETTLE_LIMIT;
         while !settled(&self.rig) {
-            let is_late = self.rig.instant() >= until;
+            let is_late = self.rig.now() >= until;
             if is_late && matches!(self.rig.port_state(port), PortState::Occupied(_)) {
                 // A device that refused INQUIRY has no unit, whatever it may say later.
                 assert!(self.rig.units_at(port).is_empty());

@@ -10,7 +10,7 @@ use rootport_models::device::field::commands::halts_the_status_after_short_mode_
 fn the_halt_is_cleared_once_and_the_disk_works() {
     let device = halts_the_status_after_short_mode_data();
     let (mut rig, disk) = with_disk(&device);
-    assert!(rig.now() < Duration::from_secs(1));
+    assert!(rig.age() < Duration::from_secs(1));
     assert_eq!(device.count_requests(Request::CLEAR_HALT), 1);
     assert_eq!(
         device.count_requests(Request::BULK_ONLY_RESET),

@@ -14,7 +14,7 @@ use rootport_models::device::scsi::Sense;
 fn mode_sense_refused_in_this_way_leaves_a_good_disk_at_once() {
     let device = sends_the_status_in_place_of_data_of(0x1a);
     let (mut rig, disk) = with_disk(&device);
-    assert!(rig.now() < Duration::from_secs(1));
+    assert!(rig.age() < Duration::from_secs(1));
     assert!(rig.geometry(disk).writable);
     rig.check(disk, 3, 5);
     assert_eq!(device.count_requests(Request::BULK_ONLY_RESET), 0);

@@ -18,14 +18,47 @@ const LARGEST_IMAGE: u64 = 64 << 20;
 /// The magic number of an arm64 Image and its offset (Linux, `Documentation/arm64/booting.rst`).
 const ARM64_MAGIC: (usize, &[u8]) = (56, b"ARM\x64");
 
+/// A way to build a board's image.
+#[derive(Clone, Copy, Debug)]
+pub struct Flavour {
+    /// What is added to the image's name.
+    pub name: &'static str,
+    /// The cargo profile.
+    pub profile: &'static str,
+    /// Features of the board's package.
+    pub features: &'static [&'static str],
+}
+
+/// As boards are built.
+const PLAIN: Flavour = Flavour {
+    name: "",
+    profile: "board",
+    features: &[],
+};
+
 /// Builds the board's image and gives back its path.
 ///
 /// # Errors
 ///
 /// When the tool chain can't be had, the crate does not build, or what comes out is no image.
 pub fn build(board: &Board) -> Result<PathBuf> {
+    build_flavour(board, &PLAIN)
+}
+
+/// The same, in another way.
+///
+/// # Errors
+///
+/// As [`build`].
+pub fn build_flavour(board: &Board, flavour: &Flavour) -> Result<PathBuf> {
     let core = toolchain::bare_metal_core(&[&board.target])?;
-    let program = build_program(board, core)?;
+    let build = Build {
+        package: &board.package,
+        target: &board.target,
+        profile: flavour.profile,
+        features: flavour.features,
+    };
+    let program = build_program(&build, core)?;
     let bytes = fs::read(&program).with_context(|| format!("cannot read {}", program.display()))?;
     let Flat { start, image } =
         flatten(&bytes).with_context(|| format!("{}", program.display()))?;
@@ -33,12 +66,12 @@ pub fn build(board: &Board) -> Result<PathBuf> {
     match board.image {
         ImageKind::Arm64 => {
             expect_arm64_header(&image)?;
-            let path = images.join(format!("{}.bin", board.name));
+            let path = images.join(format!("{}{}.bin", board.name, flavour.name));
             write_if_changed(&path, &image)?;
             Ok(path)
         }
         ImageKind::SunxiCard => {
-            let path = images.join(format!("{}.img", board.name));
+            let path = images.join(format!("{}{}.img", board.name, flavour.name));
             let u_boot = board.u_boot.as_ref();
             let u_boot = u_boot.with_context(|| format!("{}: no u-boot", board.name))?;
             card::make(&path, u_boot, &image, start)?;
@@ -47,18 +80,38 @@ pub fn build(board: &Board) -> Result<PathBuf> {
     }
 }
 
-fn build_program(board: &Board, core: Core) -> Result<PathBuf> {
+/// A bare-metal program to be built.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Build<'b> {
+    /// The cargo package; its binary has the same name.
+    pub(crate) package: &'b str,
+    /// The target triple.
+    pub(crate) target: &'b str,
+    /// The cargo profile.
+    pub(crate) profile: &'b str,
+    /// The package's features.
+    pub(crate) features: &'b [&'b str],
+}
+
+/// Builds a program and gives back the path of its ELF file.
+pub(crate) fn build_program(build: &Build<'_>, core: Core) -> Result<PathBuf> {
     let mut cargo = core.cargo("build");
     cargo.args([
         "--package",
-        &board.package,
+        build.package,
         "--target",
-        &board.target,
+        build.target,
         "--profile",
-        "board",
+        build.profile,
     ]);
+    for feature in build.features {
+        cargo.args(["--features", feature]);
+    }
     command::loud(&mut cargo)?;
-    Ok(program(board))
+    let directory = workspace::bare_metal_target()
+        .join(build.target)
+        .join(build.profile);
+    Ok(directory.join(build.package))
 }
 
 /// Where [`build`] leaves the ELF file that the image is made of: QEMU and debuggers take it.

@@ -16,11 +16,13 @@
 //! | [`qemu`], [`marker`], [`transcript`] | the emulator, its console and its control socket; what the board says in marker lines |
 //! | [`demo`], [`run`] | the demo, its verdict, and a plain run |
 //! | [`quirk`] | what the stack makes of a device that is not at hand |
+//! | [`bench`](mod@bench) | what the stack costs, and the table of it |
 //! | [`check`], [`mod@test`] | what CI runs |
 //!
 //! Errors are [`anyhow::Error`]s whose alternate form (`{:#}`) is one line that says what to do.
 
 mod apt;
+pub mod bench;
 pub mod board;
 pub mod check;
 pub mod command;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
-use xtask::{board, check, demo, image, quirk, run, test};
+use xtask::{bench, board, check, demo, image, quirk, run, test};
 
 /// The one command line of the repository.
 #[derive(Parser)]
@@ -24,6 +24,12 @@ enum Task {
         board: String,
         #[command(flatten)]
         hardware: Hardware,
+    },
+    /// Count what the stack costs, in QEMU, and write the table of docs/performance.md
+    Bench {
+        /// The shortest runs: good for the counts, not for the times
+        #[arg(long)]
+        quick: bool,
     },
     /// Run everything that CI runs: the checks, the host's tests, the QEMU tests
     Test,
@@ -105,6 +111,7 @@ fn perform(task: Task) -> Result<()> {
             controller,
             disk,
         }),
+        Task::Bench { quick } => bench::run(bench::Options { quick }),
         Task::Test => test::run(),
         Task::Check => check::run(),
         Task::Image { board } => {

@@ -14,6 +14,8 @@ pub enum Mode {
     Raw,
     /// Reads for a while, whatever disks come and go.
     Endure,
+    /// What the stack costs; writes to the whole first disk.
+    Bench,
     /// No USB at all.
     Hello,
     /// A fault on purpose.
@@ -24,7 +26,7 @@ impl Mode {
     /// Whether it may write to disks.
     #[must_use]
     pub const fn writes(self) -> bool {
-        matches!(self, Self::Demo)
+        matches!(self, Self::Demo | Self::Bench)
     }
 }
 
@@ -36,6 +38,16 @@ pub enum Coherency {
     /// The stack does, as the boards need it; also where it would not be due.
     #[default]
     Maintained,
+}
+
+/// How a wait for a disk is spent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Waiting {
+    /// Asleep, until a controller interrupts.
+    #[default]
+    Asleep,
+    /// Polling: no interrupt of a controller is used.
+    Polling,
 }
 
 /// The words of the command line that begin with `rootport.`.
@@ -53,18 +65,29 @@ pub struct Options {
     pub coherency: Coherency,
     /// `rootport.limit`: bytes of the largest file that are summed up at most.
     pub limit: u64,
+    /// `rootport.wait`
+    pub waiting: Waiting,
+    /// `rootport.rounds`: how many times the shortest length of [`Mode::Bench`].
+    pub rounds: u32,
+}
+
+impl Options {
+    /// What no command line means.
+    pub const DEFAULT: Self = Self {
+        mode: Mode::Demo,
+        disks: 1,
+        bytes: 4 << 20,
+        seconds: 20,
+        coherency: Coherency::Maintained,
+        limit: 256 << 20,
+        waiting: Waiting::Asleep,
+        rounds: 10,
+    };
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self {
-            mode: Mode::default(),
-            disks: 1,
-            bytes: 4 << 20,
-            seconds: 20,
-            coherency: Coherency::default(),
-            limit: 256 << 20,
-        }
+        Self::DEFAULT
     }
 }
 
@@ -77,7 +100,16 @@ impl Options {
     ///
     /// Names the word that is not understood.
     pub fn parse(command_line: &str) -> Result<Self, Reason> {
-        let mut options = Self::default();
+        Self::default().changed_by(command_line)
+    }
+
+    /// The same, where the words that are not there mean something else than usual.
+    ///
+    /// # Errors
+    ///
+    /// Names the word that is not understood.
+    pub fn changed_by(self, command_line: &str) -> Result<Self, Reason> {
+        let mut options = self;
         for word in command_line.split_ascii_whitespace() {
             if let Some(setting) = word.strip_prefix(PREFIX) {
                 options
@@ -97,6 +129,8 @@ impl Options {
             "seconds" => self.seconds = value.parse().ok()?,
             "dma" => self.coherency = coherency(value)?,
             "limit" => self.limit = value.parse().ok()?,
+            "wait" => self.waiting = waiting(value)?,
+            "rounds" => self.rounds = value.parse().ok()?,
             _ => return None,
         }
         Some(())
@@ -109,8 +143,17 @@ fn mode(word: &str) -> Option<Mode> {
         "read" => Mode::Read,
         "raw" => Mode::Raw,
         "io" => Mode::Endure,
+        "bench" => Mode::Bench,
         "hello" => Mode::Hello,
         "fault" => Mode::Fault,
+        _ => return None,
+    })
+}
+
+fn waiting(word: &str) -> Option<Waiting> {
+    Some(match word {
+        "asleep" => Waiting::Asleep,
+        "polling" => Waiting::Polling,
         _ => return None,
     })
 }

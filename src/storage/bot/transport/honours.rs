@@ -6,8 +6,9 @@
 
 use super::super::habits::{Habits, LONG_SENSE, PAUSE};
 use super::super::machine::{Action, End};
-use super::super::wire::{Cbw, Csw, CswFault, CswStatus};
-use super::{SENSE_TIMEOUT, Transport, layout};
+use super::super::wire::{Csw, CswFault, CswStatus, Lun};
+use super::{Follows, SENSE_TIMEOUT, Transport, layout};
+use crate::dma::Segment;
 use crate::host::Report;
 use crate::policy::Queueing;
 use crate::scsi::cdb::{DataPhase, request_sense};
@@ -34,8 +35,10 @@ impl Transport {
         if self.habits.pauses() {
             self.queueing = Queueing::AfterCommand;
         }
-        // What a longer wrapper has behind a plain one.
-        self.memory.write_bytes(layout::COMMAND + Cbw::LENGTH, &[0]);
+        let length = self.habits.wrapper_length();
+        if let Some(wrapper) = self.memory.raw(layout::COMMAND, length) {
+            self.wrapper = Segment::from(wrapper);
+        }
     }
 
     /// The policies that are honoured, with what was learnt of the device.
@@ -47,7 +50,7 @@ impl Transport {
     /// Whether there is a pause between the present wrapper and its data.
     #[inline]
     pub(super) fn rests(&self) -> bool {
-        self.habits.pauses() && self.announced() != DataPhase::None
+        self.habits.pauses() && self.announced != DataPhase::None
     }
 
     /// Lets the command rest.
@@ -63,7 +66,7 @@ impl Transport {
         };
         self.deadline = deadline;
         let queued = match action {
-            Action::SendData => self.queue_data(bus, Report::Always),
+            Action::SendData => self.queue_data(bus, Report::Always, Follows::Nothing),
             _ => self.queue_rest(bus),
         };
         if queued.is_err() {
@@ -78,6 +81,7 @@ impl Transport {
         self.habits.asks_sense_after(self.operation)
     }
 
+    #[cold]
     pub(super) fn ask_sense<C: Driver>(
         &mut self,
         bus: &mut Bus<'_, C>,
@@ -85,12 +89,13 @@ impl Transport {
         now: Instant,
     ) {
         self.sensing = Some(sensing);
-        let lun = self.request.as_ref().map_or(0, |request| request.lun);
+        let lun = self.lun.unwrap_or(Lun::ZERO);
         let command = request_sense(self.habits.sense_length());
         self.start(bus, lun, &command, now + SENSE_TIMEOUT);
     }
 
     /// REQUEST SENSE has ended: the command ends with what it brought, which may be nothing.
+    #[cold]
     pub(super) fn finish_sense<C: Driver>(
         &mut self,
         bus: &mut Bus<'_, C>,
@@ -124,9 +129,9 @@ impl Transport {
 
     /// Reads a status as the device's habits allow.
     #[inline]
-    pub(super) fn parse_status(&mut self, bytes: &[u8]) -> Result<Csw, CswFault> {
-        let requested = self.announced().length();
-        let csw = self.habits.parse(bytes, self.tag, requested)?;
+    pub(super) fn check_status(&mut self, words: [u32; Csw::ROOM / 4]) -> Result<Csw, CswFault> {
+        let requested = self.announced.length();
+        let csw = self.habits.check(words, self.tag, requested)?;
         if csw.residue == 0 {
             return Ok(csw);
         }
@@ -134,10 +139,11 @@ impl Transport {
     }
 
     /// A residue counts, unless this device's do not.
+    #[cold]
     fn weigh_residue(&mut self, csw: Csw) -> Csw {
         let is_false = csw.status == CswStatus::Passed && self.machine.has_all_data();
         if is_false && self.sensing.is_none() {
-            self.habits.learn_residue(self.operation, self.announced());
+            self.habits.learn_residue(self.operation, self.announced);
         }
         if self.habits.ignores_residue() {
             Csw { residue: 0, ..csw }

@@ -144,47 +144,55 @@ fn one_trb_of_a_ring_stays_free() {
     breaks("xHCI 1.2 §4.9.2", || raw.write(raw.doorbells, 0));
 }
 
+/// A controller whose command ring runs, which it does from its first doorbell on, and where its
+/// next TRB goes. Before that the ring is the driver's to change (xHCI 1.2 §4.6.1.2).
+fn with_running_command_ring() -> (Raw, u64) {
+    let mut raw = Raw::running(Traits::default());
+    raw.command([0, 0, 0, NO_OP]);
+    let next = raw.commands.base + 16;
+    (raw, next)
+}
+
 #[test]
 fn a_link_asks_for_no_event() {
-    let raw = Raw::running(Traits::default());
+    let (raw, next) = with_running_command_ring();
     let base = raw.commands.base;
     breaks("Policy: no IOC on a link", || {
-        raw.machine.store(base, &[base as u32, 0, 0]);
+        raw.machine.store(next, &[base as u32, 0, 0]);
         raw.machine.release();
-        raw.machine.store(base + 12, &[LINK << 10 | IOC | 2 | 1]);
+        raw.machine.store(next + 12, &[LINK << 10 | IOC | 2 | 1]);
     });
 }
 
 #[test]
 fn a_link_on_the_command_ring_is_not_chained() {
-    let raw = Raw::running(Traits::default());
+    let (raw, next) = with_running_command_ring();
     let base = raw.commands.base;
     breaks("xHCI 1.2 §6.4.4.1", || {
-        raw.machine.store(base, &[base as u32, 0, 0]);
+        raw.machine.store(next, &[base as u32, 0, 0]);
         raw.machine.release();
-        raw.machine.store(base + 12, &[LINK << 10 | CHAIN | 2 | 1]);
+        raw.machine.store(next + 12, &[LINK << 10 | CHAIN | 2 | 1]);
     });
 }
 
 #[test]
 fn a_link_leads_to_a_multiple_of_16() {
-    let raw = Raw::running(Traits::default());
+    let (raw, next) = with_running_command_ring();
     let base = raw.commands.base;
     breaks("xHCI 1.2 §6.4.4.1", || {
-        raw.machine.store(base, &[base as u32 + 8, 0, 0]);
+        raw.machine.store(next, &[base as u32 + 8, 0, 0]);
         raw.machine.release();
-        raw.machine.store(base + 12, &[LINK << 10 | 2 | 1]);
+        raw.machine.store(next + 12, &[LINK << 10 | 2 | 1]);
     });
 }
 
 #[test]
 fn a_ring_stays_in_memory() {
-    let raw = Raw::running(Traits::default());
-    let base = raw.commands.base;
+    let (raw, next) = with_running_command_ring();
     breaks("xHCI 1.2 §4.9.2", || {
-        raw.machine.store(base, &[0x1000, 0, 0]);
+        raw.machine.store(next, &[0x1000, 0, 0]);
         raw.machine.release();
-        raw.machine.store(base + 12, &[LINK << 10 | 2 | 1]);
+        raw.machine.store(next + 12, &[LINK << 10 | 2 | 1]);
     });
 }
 
@@ -211,7 +219,7 @@ fn a_setup_stage_does_not_belong_on_a_bulk_ring() {
 #[test]
 fn reserved_bits_of_each_type_are_zero() {
     let breaks_as = |section: &str, words: [u32; 4]| {
-        let mut raw = Raw::running(Traits::default());
+        let (mut raw, _) = with_running_command_ring();
         breaks(section, || raw.queue_command(words));
     };
     breaks_as("xHCI 1.2 §6.4.3.1", [0, 0, 1, NO_OP]);

@@ -149,3 +149,56 @@ impl Card {
         self.0.to_path_buf()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the chip's boot ROM looks for, 4 bytes into the first sector that it reads.
+    const BOOT_MAGIC: &[u8] = b"eGON.BT0";
+
+    fn file(card: &Path, name: &str) -> Vec<u8> {
+        let work = tempfile::tempdir().unwrap();
+        let volume = format!("{}@@{FAT_START}", card.display());
+        tools::read_file(Path::new(&volume), name, work.path()).unwrap()
+    }
+
+    #[test]
+    fn a_card_has_the_boot_loader_where_the_chip_looks_and_our_files_on_its_partition() {
+        packages::ensure(&packages::CARD_TOOLS).unwrap();
+        let work = tempfile::tempdir().unwrap();
+        let path = work.path().join("card.img");
+        make(&path, "orangepi_zero", b"the image", 0x4200_0000).unwrap();
+        assert_eq!(path.metadata().unwrap().len(), CARD_LENGTH);
+        let start = sparse::read(&path, U_BOOT_START + 4, BOOT_MAGIC.len()).unwrap();
+        assert_eq!(start, BOOT_MAGIC);
+        let table = sparse::read(&path, 0, 512).unwrap();
+        // First entry of the table: bootable, type, first block.
+        let entry = &table[446..462];
+        assert_eq!((entry[0], entry[4]), (0x80, 0x0c));
+        assert_eq!(entry[8..12], 2048_u32.to_le_bytes());
+        assert_eq!(file(&path, "/rootport.bin"), b"the image");
+        assert!(file(&path, "/rootport.img").ends_with(b"the image"));
+        let script = file(&path, "/boot.scr");
+        assert!(script.ends_with(SCRIPT.as_bytes()));
+
+        let copy = Card::with_words(&path, "rootport.mode=hello", Handoff::Go).unwrap();
+        let words = file(&copy.path(), "/rootport.txt");
+        assert_eq!(words, b"handoff=go\nbootargs=rootport.mode=hello\n");
+        let plain = file(&path, "/rootport.txt");
+        assert_eq!(plain, b"handoff=bootm\nbootargs=rootport.mode=read\n");
+        let gone = copy.path();
+        drop(copy);
+        assert!(!gone.exists());
+    }
+
+    #[test]
+    fn a_board_without_a_build_in_the_package_is_named() {
+        let work = tempfile::tempdir().unwrap();
+        let path = work.path().join("card.img");
+        let error = make(&path, "no_such_board", b"", 0).unwrap_err();
+        let line = format!("{error:#}");
+        assert!(line.starts_with("no U-Boot for no_such_board: "), "{line}");
+        assert!(line.contains("has no build no_such_board"), "{line}");
+    }
+}

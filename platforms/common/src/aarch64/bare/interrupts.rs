@@ -24,8 +24,9 @@ pub fn mask() {
 /// pending masked interrupt ends WFI (DDI 0487 §D1.6.2).
 pub fn sleep_unless(ready: impl FnOnce() -> bool, deadline: u64) {
     mask();
-    if !ready() && timer::microseconds() < deadline {
-        timer::arm(deadline);
+    let left = deadline.saturating_sub(timer::microseconds());
+    if left != 0 && !ready() {
+        timer::arm(left);
         barrier::dsb(barrier::SY);
         asm::wfi();
     }

@@ -3,9 +3,11 @@
 //! The virtual timer and counter are used: no firmware traps them, and their offset is 0 where we
 //! came from EL2. Read first: DDI 0487 §D11.
 
+use core::sync::atomic::{AtomicU64, Ordering};
+
 use aarch64_cpu::asm::barrier;
 use aarch64_cpu::registers::{
-    CNTFRQ_EL0, CNTV_CTL_EL0, CNTV_CVAL_EL0, CNTVCT_EL0, Readable, Writeable,
+    CNTFRQ_EL0, CNTV_CTL_EL0, CNTV_TVAL_EL0, CNTVCT_EL0, Readable, Writeable,
 };
 
 use crate::gic::InterruptId;
@@ -15,25 +17,47 @@ pub const INTERRUPT: InterruptId = InterruptId::private(11);
 
 const SECOND: u64 = 1_000_000;
 
+/// Microseconds in a tick, in units of 2^-63; 0 until it was worked out. Asking for the time costs no
+/// division so.
+static TICK: AtomicU64 = AtomicU64::new(0);
+const TICK_UNITS: u32 = 63;
+
 /// Microseconds since the counter started: not since we did.
 #[must_use]
+#[inline]
 pub fn microseconds() -> u64 {
     // The counter must not be read before what came before it (DDI 0487 §D11.2.2).
     barrier::isb(barrier::SY);
-    let (ticks, frequency) = (CNTVCT_EL0.get(), frequency());
-    ticks / frequency * SECOND + ticks % frequency * SECOND / frequency
+    let ticks = CNTVCT_EL0.get();
+    // It fits: a tick is a microsecond at most.
+    ((u128::from(ticks) * u128::from(tick())) >> TICK_UNITS) as u64
 }
 
-/// Has the timer interrupt at `deadline` (of [`microseconds`]), at once if that has passed.
-pub fn arm(deadline: u64) {
-    let frequency = frequency();
-    // Rounded up, so that the deadline has passed when the interrupt comes.
-    let part = (deadline % SECOND * frequency).div_ceil(SECOND);
-    CNTV_CVAL_EL0.set(
-        (deadline / SECOND)
-            .saturating_mul(frequency)
-            .saturating_add(part),
-    );
+#[inline]
+fn tick() -> u64 {
+    match TICK.load(Ordering::Relaxed) {
+        0 => measure_tick(),
+        tick => tick,
+    }
+}
+
+#[cold]
+fn measure_tick() -> u64 {
+    let tick = (u128::from(SECOND) << TICK_UNITS) / u128::from(frequency());
+    TICK.store(tick as u64, Ordering::Relaxed);
+    tick as u64
+}
+
+/// The longest time that the timer can be set for, in ticks.
+const MOST_TICKS: u64 = i32::MAX as u64;
+
+/// Has the timer interrupt when so many microseconds have passed; earlier where they are more than
+/// the timer can count.
+#[inline]
+pub fn arm(microseconds: u64) {
+    // Rounded up, so that the time has passed when the interrupt comes.
+    let ticks = microseconds.saturating_mul(frequency()) / SECOND + 1;
+    CNTV_TVAL_EL0.set(ticks.min(MOST_TICKS));
     CNTV_CTL_EL0.write(CNTV_CTL_EL0::ENABLE::SET);
     barrier::isb(barrier::SY);
 }

@@ -5,6 +5,11 @@
 //! cleans the caches, switches MMU and caches off, clears bss, goes down to supervisor mode, and
 //! sets the stacks.
 //!
+//! U-Boot's `go` cleans no cache before it jumps. What it loaded by the processor may still be dirty in
+//! the data cache, where instructions are not fetched from. `entry.s` lies at the image's start, and
+//! has left a cache of 32 KiB by the time the rest of the image was written; it cleans what is left
+//! before it jumps there.
+//!
 //! Invariant: up to [`AddressSpace::enable`] memory is treated as strongly-ordered by the core. No
 //! exclusive access (so no read-modify-write atomic) and no unaligned one may run there; the target
 //! that this builds for has `strict-align`.

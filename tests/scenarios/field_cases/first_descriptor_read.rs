@@ -1,0 +1,54 @@
+//! Devices that answer the first descriptor read in their own way, and packet sizes of endpoint 0.
+
+use crate::rig::{HIGH_PORT, Rig, with_disk};
+use rootport_models::device::field::enumeration::{
+    answers_the_eight_byte_request_with, gives_only_eight_bytes_at_first, has_control_packets_of,
+    ignores_the_first_descriptor_requests,
+};
+
+#[test]
+fn every_legal_packet_size_of_endpoint_zero_at_full_speed_is_learnt() {
+    for size in [8, 16, 32, 64] {
+        let device = has_control_packets_of(size);
+        let (mut rig, disk) = with_disk(&device);
+        assert_eq!(device.bus_resets().len(), 1, "{size} bytes");
+        rig.check(disk, 0, 8);
+    }
+}
+
+#[test]
+fn an_illegal_packet_size_is_refused_in_time() {
+    for size in [0, 7, 9, 63, 65, 255] {
+        let device = has_control_packets_of(size);
+        let mut rig = Rig::default();
+        rig.plug(HIGH_PORT, device.clone());
+        rig.settle_port(HIGH_PORT);
+        assert!(rig.age() <= rootport::time::Duration::from_secs(61));
+        assert!(device.bus_resets().len() <= 3);
+        // Its own sizes are wrong: what it complains of is its own fault.
+        let _provoked = device.faults().take();
+        rig.unplug(HIGH_PORT);
+    }
+}
+
+#[test]
+fn answers_longer_and_shorter_than_asked_are_survived() {
+    for length in [7, 8, 18, 64] {
+        let device = answers_the_eight_byte_request_with(length);
+        let (mut rig, disk) = with_disk(&device);
+        rig.check(disk, 0, 8);
+    }
+    let (mut rig, disk) = with_disk(&gives_only_eight_bytes_at_first());
+    rig.check(disk, 0, 8);
+}
+
+#[test]
+fn a_device_that_ignores_its_first_requests_is_found_by_a_later_attempt() {
+    // The controller repeats a packet twice by itself.
+    for (count, resets) in [(1, 1), (2, 1), (3, 2), (6, 3)] {
+        let device = ignores_the_first_descriptor_requests(count);
+        let (mut rig, disk) = with_disk(&device);
+        assert_eq!(device.bus_resets().len(), resets, "{count} ignored");
+        rig.check(disk, 0, 8);
+    }
+}

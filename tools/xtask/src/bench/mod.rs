@@ -1,0 +1,56 @@
+//! `cargo xtask bench`: what the stack costs, counted in QEMU, against what it may cost.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`runs`] | boots the bench image in one way after another |
+//! | [`sample`] | reads what the image prints |
+//! | [`traffic`] | counts what QEMU's trace says about the controller, between the same lines |
+//! | [`weight`] | sums up the sections of the smallest image |
+//! | [`figures`] | what follows from all that: the figures, each with its target |
+//! | [`table`] | the table on the console and in `docs/performance.md` |
+//!
+//! What is counted is explained in `docs/performance.md`.
+
+pub mod figures;
+pub mod runs;
+pub mod sample;
+pub mod table;
+pub mod traffic;
+pub mod weight;
+
+use anyhow::Result;
+
+use crate::progress::say;
+use crate::{board, packages};
+use runs::Runs;
+
+/// What the user chose.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// The shortest runs: good for the counts, not for the times.
+    pub quick: bool,
+}
+
+/// The board that is measured.
+const BOARD: &str = "qemu-virt";
+
+/// Measures everything, prints the table and writes it to `docs/performance.md`.
+///
+/// # Errors
+///
+/// When a run fails. A figure that misses its target is no error: the table says so.
+pub fn run(options: Options) -> Result<()> {
+    packages::ensure(&packages::QEMU)?;
+    let board = board::named(BOARD)?;
+    let runs = Runs::perform(&board, options)?;
+    let figures = figures::all(&runs)?;
+    let text = table::render(&figures);
+    println!("{text}");
+    let path = table::write(&text)?;
+    let missed = figures.iter().filter(|figure| figure.misses()).count();
+    say(format!(
+        "{missed} figures miss their target; the table is in {}",
+        path.display()
+    ));
+    Ok(())
+}

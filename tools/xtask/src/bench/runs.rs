@@ -1,0 +1,231 @@
+//! The runs: the bench image, booted in one way after another.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+
+use super::Options;
+use super::sample::Report;
+use super::traffic::{self, Traffic};
+use super::weight::{self, Weight};
+use crate::board::{Board, ControllerChoice};
+use crate::image::{self, Flavour};
+use crate::progress::Step;
+use crate::qemu::Setup;
+
+/// The image that is measured: for speed.
+const FAST: Flavour = Flavour {
+    name: "-bench",
+    profile: "board-fast",
+    features: &["bench"],
+};
+/// The same for size, as boards are built.
+const SMALL: Flavour = Flavour {
+    name: "-bench-small",
+    profile: "board",
+    features: &["bench"],
+};
+
+/// A disk without a disk behind it: no host file is in the figures.
+const DISK: [&str; 4] = [
+    "-blockdev",
+    "driver=null-co,size=536870912,read-zeroes=on,node-name=nothing",
+    "-device",
+    "usb-storage,bus=usb.0,drive=nothing",
+];
+/// One instruction is one nanosecond. QEMU counts INST_RETIRED only so. Where the core sleeps, the
+/// clock follows the host's: with `sleep=off` it would leap to the next deadline instead, and
+/// commands would time out.
+const COUNTED: [&str; 2] = ["-icount", "shift=0"];
+/// The same for a core that never sleeps.
+const COUNTED_AWAKE: [&str; 2] = ["-icount", "shift=0,sleep=off"];
+/// Idle controllers of the run that has some.
+pub const IDLE: usize = 3;
+/// How many times the loads' shortest length a timed run has.
+const LONG: u32 = 10;
+/// Policy: the longest load takes seconds, on a busy machine a minute.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// What all runs brought.
+#[derive(Debug)]
+pub struct Runs {
+    /// Asleep until the interrupt, hardware-coherent.
+    pub coherent: Report,
+    /// Asleep until the interrupt, with cache maintenance.
+    pub maintained: Report,
+    /// Polling, hardware-coherent.
+    pub polled: Report,
+    /// Polling, beside [`IDLE`] idle controllers.
+    pub crowded: Report,
+    /// As `coherent`, built for size.
+    pub small: Report,
+    /// As `coherent`, behind ports without SuperSpeed.
+    pub high_speed: Report,
+    /// Register accesses, asleep until the interrupt.
+    pub asleep_traffic: BTreeMap<String, Traffic>,
+    /// Register accesses, polling.
+    pub polled_traffic: BTreeMap<String, Traffic>,
+    /// By the clock: polling, with cache maintenance.
+    pub timed: Report,
+    /// The smallest image.
+    pub weight: Weight,
+}
+
+impl Runs {
+    /// Builds the images and performs all runs.
+    ///
+    /// # Errors
+    ///
+    /// At the first run that fails.
+    pub fn perform(board: &Board, options: Options) -> Result<Self> {
+        let fast = image::build_flavour(board, &FAST)?;
+        let small = image::build_flavour(board, &SMALL)?;
+        let weight = weight::weigh(board)?;
+        let long = if options.quick { 1 } else { LONG };
+        Ok(Self {
+            coherent: Run::new(board, "asleep, coherent", &fast)
+                .words("rootport.wait=asleep rootport.dma=coherent")
+                .with(&COUNTED)
+                .report()?,
+            maintained: Run::new(board, "asleep, with cache maintenance", &fast)
+                .words("rootport.wait=asleep rootport.dma=maintained")
+                .with(&COUNTED)
+                .report()?,
+            polled: Run::new(board, "polling, coherent", &fast)
+                .words("rootport.wait=polling rootport.dma=coherent")
+                .with(&COUNTED_AWAKE)
+                .report()?,
+            crowded: Run::new(board, "polling, beside idle controllers", &fast)
+                .words("rootport.wait=polling rootport.dma=coherent")
+                .with(&COUNTED_AWAKE)
+                .with(&["-device", "qemu-xhci"].repeat(IDLE))
+                .report()?,
+            small: Run::new(board, "asleep, coherent, built for size", &small)
+                .words("rootport.wait=asleep rootport.dma=coherent")
+                .with(&COUNTED)
+                .report()?,
+            high_speed: Run::new(board, "asleep, coherent, high speed", &fast)
+                .words("rootport.wait=asleep rootport.dma=coherent")
+                .controller("qemu-xhci,id=usb,p3=0")
+                .with(&COUNTED)
+                .report()?,
+            asleep_traffic: Run::new(board, "traced, asleep", &fast)
+                .words("rootport.wait=asleep rootport.dma=coherent")
+                .traffic()?,
+            polled_traffic: Run::new(board, "traced, polling", &fast)
+                .words("rootport.wait=polling rootport.dma=coherent")
+                .traffic()?,
+            timed: Run::new(board, "timed, polling, with cache maintenance", &fast)
+                .words("rootport.wait=polling rootport.dma=maintained")
+                .rounds(long)
+                .report()?,
+            weight,
+        })
+    }
+}
+
+/// One boot of the image.
+struct Run<'r> {
+    board: &'r Board,
+    what: &'static str,
+    image: &'r Path,
+    controller: ControllerChoice,
+    words: &'static str,
+    rounds: u32,
+    arguments: Vec<String>,
+}
+
+impl<'r> Run<'r> {
+    fn new(board: &'r Board, what: &'static str, image: &'r Path) -> Self {
+        Self {
+            board,
+            what,
+            image,
+            controller: ControllerChoice {
+                name: "-bench".into(),
+                device: Some("qemu-xhci,id=usb".into()),
+                bus: "usb.0".into(),
+            },
+            words: "",
+            rounds: 1,
+            arguments: Vec::new(),
+        }
+    }
+
+    fn words(mut self, words: &'static str) -> Self {
+        self.words = words;
+        self
+    }
+
+    fn rounds(mut self, rounds: u32) -> Self {
+        self.rounds = rounds;
+        self
+    }
+
+    fn controller(mut self, device: &str) -> Self {
+        self.controller.device = Some(device.into());
+        self
+    }
+
+    fn with(mut self, words: &[&str]) -> Self {
+        self.arguments
+            .extend(words.iter().map(|&word| word.to_owned()));
+        self
+    }
+
+    /// Boots it and listens until it powers off.
+    fn report(&self) -> Result<Report> {
+        let step = Step::start(format!("Measuring: {}", self.what));
+        let report = self.listen().with_context(|| self.what)?;
+        step.done();
+        Ok(report)
+    }
+
+    fn listen(&self) -> Result<Report> {
+        let line = format!(
+            "rootport.mode=bench rootport.rounds={} {}",
+            self.rounds, self.words
+        );
+        let mut machine = Setup::new(self.board.emulation()?, &self.controller)
+            .with(&self.arguments)
+            .with(DISK)
+            .with_kernel(self.image, &line)
+            .start(&format!("bench {}", self.what))?;
+        let deadline = Instant::now() + PATIENCE;
+        let mut report = Report::default();
+        while let Some(line) = machine.console.next_line(deadline)? {
+            report.take(&line)?;
+        }
+        report.marker("done", "result", "ok")?;
+        Ok(report)
+    }
+
+    /// Boots it with QEMU's trace on, and counts what the trace says.
+    fn traffic(mut self) -> Result<BTreeMap<String, Traffic>> {
+        let directory = tempfile::Builder::new()
+            .prefix("rootport-trace-")
+            .tempdir()?;
+        let (events, log) = (
+            directory.path().join("events"),
+            directory.path().join("log"),
+        );
+        // QEMU cuts the last character off each line, whatever it is.
+        std::fs::write(
+            &events,
+            traffic::EVENTS.map(|event| format!("{event}\n")).concat(),
+        )?;
+        self.arguments.extend([
+            "-trace".to_owned(),
+            format!("events={}", events.display()),
+            "-D".to_owned(),
+            log.display().to_string(),
+        ]);
+        self.report()?;
+        let trace = File::open(&log).context("QEMU has written no trace")?;
+        traffic::read(BufReader::new(trace))
+    }
+}

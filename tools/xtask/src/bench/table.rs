@@ -1,0 +1,161 @@
+//! The table, as Markdown: on the console and in `docs/performance.md`.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+
+use super::figures::{Figure, Part};
+use crate::workspace;
+
+/// The parts, with their headings.
+const PARTS: [(Part, &str); 7] = [
+    (Part::Cost, "Instructions of a request"),
+    (Part::Poll, "Instructions of an empty poll"),
+    (Part::Traffic, "Register accesses of a request"),
+    (Part::Copies, "Copies"),
+    (
+        Part::Arrival,
+        "From the start of the host to the first block",
+    ),
+    (Part::Memory, "Memory"),
+    (
+        Part::Time,
+        "Time in the plain emulator, polling, with cache maintenance",
+    ),
+];
+
+/// Lines of the document between which the table stands.
+const BEGIN: &str = "<!-- cargo xtask bench: begin -->";
+const END: &str = "<!-- cargo xtask bench: end -->";
+
+/// The figures as a document's part.
+pub fn render(figures: &[Figure]) -> String {
+    let mut text = String::new();
+    for (part, heading) in PARTS {
+        let rows = figures.iter().filter(|figure| figure.part == part);
+        text.push_str(&section(heading, rows));
+    }
+    text
+}
+
+fn section<'f>(heading: &str, rows: impl Iterator<Item = &'f Figure>) -> String {
+    let mut text =
+        format!("### {heading}\n\n| what | measured | at most | |\n|---|---:|---:|---|\n");
+    for row in rows {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{}", line(row));
+    }
+    text.push('\n');
+    text
+}
+
+fn line(figure: &Figure) -> String {
+    let (limit, verdict) = match figure.limit {
+        None => (String::new(), ""),
+        Some(limit) if figure.misses() => (number(limit), "**missed**"),
+        Some(limit) => (number(limit), "reached"),
+    };
+    format!(
+        "| {} | {} {} | {limit} | {verdict} |",
+        figure.what,
+        number(figure.value),
+        figure.unit,
+    )
+}
+
+/// Whole from 100 on, else with a digit or two; thousands apart.
+fn number(value: f64) -> String {
+    let digits = match value.abs() {
+        100.0.. => 0,
+        10.0.. => 1,
+        _ => 2,
+    };
+    let text = format!("{value:.digits$}");
+    let (whole, part) = text.split_once('.').unwrap_or((&text, ""));
+    let part = part.trim_end_matches('0');
+    let whole = thousands(whole);
+    if part.is_empty() {
+        whole
+    } else {
+        format!("{whole}.{part}")
+    }
+}
+
+fn thousands(digits: &str) -> String {
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index != 0 && (digits.len() - index).is_multiple_of(3) && !text.ends_with('-') {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Puts the table into `docs/performance.md`, and gives back its path.
+///
+/// # Errors
+///
+/// When the document has no place for it, or can't be written.
+pub fn write(table: &str) -> Result<PathBuf> {
+    let path = workspace::root().join("docs/performance.md");
+    let told = || path.display().to_string();
+    let document = fs::read_to_string(&path).with_context(told)?;
+    let document = replaced(&document, table).with_context(told)?;
+    fs::write(&path, document).with_context(told)?;
+    Ok(path)
+}
+
+fn replaced(document: &str, table: &str) -> Result<String> {
+    let (Some((before, _)), Some((_, after))) =
+        (document.split_once(BEGIN), document.split_once(END))
+    else {
+        bail!("no lines {BEGIN} and {END}");
+    };
+    Ok(format!("{before}{BEGIN}\n\n{table}{END}{after}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_the_digits_that_matter() {
+        for (value, text) in [
+            (1_234_567.8, "1,234,568"),
+            (-1_500.0, "-1,500"),
+            (-150.0, "-150"),
+            (61.26, "61.3"),
+            (3.0, "3"),
+            (3.056, "3.06"),
+            (0.0, "0"),
+        ] {
+            assert_eq!(number(value), text);
+        }
+    }
+
+    #[test]
+    fn a_table_replaces_the_one_before_and_nothing_else() {
+        let document = format!("words\n{BEGIN}\nold\n{END}\nmore words\n");
+        let new = replaced(&document, "new\n").unwrap();
+        assert_eq!(new, format!("words\n{BEGIN}\n\nnew\n{END}\nmore words\n"));
+        assert!(replaced("words", "new").is_err());
+    }
+
+    #[test]
+    fn a_missed_limit_is_said_so() {
+        let figure = Figure {
+            part: Part::Poll,
+            what: "empty poll".into(),
+            value: 198.0,
+            unit: "instructions",
+            limit: Some(60.0),
+        };
+        assert_eq!(
+            line(&figure),
+            "| empty poll | 198 instructions | 60 | **missed** |"
+        );
+    }
+}

@@ -1,0 +1,85 @@
+//! How much memory the library takes: the sections of the smallest image that uses it.
+
+use std::fs;
+
+use anyhow::{Context, Result};
+use object::read::elf::{FileHeader, SectionHeader};
+use object::{Endianness, elf};
+
+use crate::board::Board;
+use crate::image::{Build, build_program};
+use crate::toolchain;
+
+/// The package of the smallest image.
+const PACKAGE: &str = "footprint";
+
+/// Bytes of the smallest image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Weight {
+    /// Instructions.
+    pub text: u64,
+    /// Constants.
+    pub constants: u64,
+    /// Tables for one controller and one disk.
+    pub tables: u64,
+}
+
+/// Links the smallest image for the board's target, as small as the boards are built, and weighs
+/// it.
+///
+/// # Errors
+///
+/// When it does not build.
+pub fn weigh(board: &Board) -> Result<Weight> {
+    let core = toolchain::bare_metal_core(&[&board.target])?;
+    let build = Build {
+        package: PACKAGE,
+        target: &board.target,
+        profile: "board",
+        features: &[],
+    };
+    let program = build_program(&build, core)?;
+    let file = fs::read(&program).with_context(|| format!("cannot read {}", program.display()))?;
+    sections(&file).with_context(|| format!("{}", program.display()))
+}
+
+fn sections(file: &[u8]) -> Result<Weight> {
+    let header = elf::FileHeader64::<Endianness>::parse(file)?;
+    let endian = header.endian()?;
+    let mut weight = Weight {
+        text: 0,
+        constants: 0,
+        tables: 0,
+    };
+    for section in header.sections(endian, file)?.iter() {
+        let flags = section.sh_flags(endian);
+        let has = |flag: u32| flags & u64::from(flag) != 0;
+        // Unwind tables of `core` are in the file, and in no image of a board.
+        let is_kept = matches!(section.sh_type(endian), elf::SHT_PROGBITS | elf::SHT_NOBITS)
+            && has(elf::SHF_ALLOC);
+        let bytes = section.sh_size(endian);
+        let place = if has(elf::SHF_EXECINSTR) {
+            &mut weight.text
+        } else if has(elf::SHF_WRITE) {
+            &mut weight.tables
+        } else {
+            &mut weight.constants
+        };
+        if is_kept {
+            *place += bytes;
+        }
+    }
+    Ok(weight)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_very_test_program_has_all_three() {
+        let program = fs::read(std::env::current_exe().unwrap()).unwrap();
+        let weight = sections(&program).unwrap();
+        assert!(weight.text > 0 && weight.constants > 0 && weight.tables > 0);
+    }
+}
