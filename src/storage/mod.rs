@@ -7,3 +7,4 @@ pub mod bot;
 pub mod choose;
 pub mod function;
 pub mod ladder;
+pub mod uas;

@@ -1,0 +1,10 @@
+//! USB Attached SCSI: commands, status and data on pipes of their own, several commands in flight.
+//!
+//! [`wire`] has the bytes, [`tags`] the names of commands in flight, [`machine`] the order of things.
+//! Read UAS §4 (the model), §5.2.3 (the pipes) and §6.2 (the information units).
+
+pub mod machine;
+mod nexus;
+pub mod tags;
+mod tasks;
+pub mod wire;

@@ -1,0 +1,228 @@
+//! The rungs of recovery that UAS has of its own: task management functions.
+//!
+//! | what happened | rung | then these tags are dead |
+//! |---|---|---|
+//! | a command is late, or its status is no unit | ABORT TASK | its own |
+//! | ABORT TASK is refused, or has no answer | LOGICAL UNIT RESET | all of that unit |
+//! | that is refused, or has no answer | a reset of the port, by the stack | all |
+//! | a pipe cannot be made usable, the command pipe fails, OVERLAPPED TAG | the same at once | all |
+//!
+//! A command whose SENSE comes while it is being aborted ends with that status: but not before the
+//! function has ended, which could hit the next command of that tag otherwise. Functions run one at
+//! a time; several late commands are aborted one after the other, as long as the device answers.
+//!
+//! Called by [`machine`](super::machine). Read UAS §6.2.3 and SAM-5 §7.
+
+use super::machine::{Cause, Machine};
+use super::nexus::{Nexus, State};
+use super::tags::TagSet;
+use super::wire::{ResponseCode, Tag, TaskFunction};
+
+/// What a task management function is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Rung {
+    AbortTask(Tag),
+    UnitReset,
+}
+
+/// A task management function under way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Task {
+    pub(super) tag: Tag,
+    pub(super) lun: u8,
+    rung: Rung,
+}
+
+impl Task {
+    pub(super) fn function(&self) -> TaskFunction {
+        match self.rung {
+            Rung::AbortTask(target) => TaskFunction::AbortTask(target),
+            Rung::UnitReset => TaskFunction::LogicalUnitReset,
+        }
+    }
+}
+
+impl Machine {
+    /// A deadline has passed.
+    pub(super) fn late(&mut self, tag: Tag) {
+        if self.task.is_some_and(|task| task.tag == tag) {
+            return self.task_late();
+        }
+        let Some(nexus) = self.nexus_mut(tag) else {
+            return;
+        };
+        match nexus.state {
+            State::Open => self.abort(tag, Cause::Timeout),
+            // Its data will not come any more.
+            State::Answered(..) => {
+                let pipe = nexus.data_pipe();
+                if nexus.data == super::nexus::Data::Queued {
+                    self.want_recall(pipe);
+                }
+            }
+            State::Free | State::Aborting(_) | State::Dead(_) | State::Task | State::Lost => {}
+        }
+    }
+
+    /// Ends a command that the device has.
+    pub(super) fn abort(&mut self, tag: Tag, cause: Cause) {
+        let busy = self.task.is_some();
+        let Some(nexus) = self.nexus_mut(tag) else {
+            return;
+        };
+        match nexus.state {
+            State::Open => {}
+            // What should have been a function's own answer.
+            State::Task => return self.task_ended(ResponseCode::Failed),
+            _ => return,
+        }
+        nexus.state = State::Aborting(cause);
+        nexus.held = true;
+        let lun = nexus.lun;
+        if self.due.command.contains(tag) {
+            // The device never saw it.
+            self.release(tag, cause);
+        } else if busy {
+            self.due.abort.insert(tag);
+        } else {
+            self.counters.aborts = self.counters.aborts.wrapping_add(1);
+            self.begin_task(Rung::AbortTask(tag), lun);
+        }
+    }
+
+    /// The tag of a rung's function: each has its own, because an answer that never came may come
+    /// late.
+    fn task_tag(&self, rung: Rung) -> Option<Tag> {
+        let above = match rung {
+            Rung::AbortTask(_) => 1,
+            Rung::UnitReset => 2,
+        };
+        Tag::new(u16::from(self.depth) + above)
+    }
+
+    fn begin_task(&mut self, rung: Rung, lun: u8) {
+        let streams = self.mode() == super::machine::Mode::Streams;
+        let Some(tag) = self.task_tag(rung) else {
+            return self.give_up();
+        };
+        match self.nexus_mut(tag) {
+            Some(nexus) if nexus.state == State::Free => {
+                *nexus = Nexus {
+                    state: State::Task,
+                    lun,
+                    ..Nexus::FREE
+                };
+                if streams {
+                    self.due.status.insert(tag);
+                }
+                self.due.command.insert(tag);
+                self.task = Some(Task { tag, lun, rung });
+            }
+            // Its last answer is still missing.
+            _ => self.next_rung(rung, lun),
+        }
+    }
+
+    fn next_rung(&mut self, rung: Rung, lun: u8) {
+        match rung {
+            Rung::AbortTask(_) => {
+                self.counters.unit_resets = self.counters.unit_resets.wrapping_add(1);
+                self.begin_task(Rung::UnitReset, lun);
+            }
+            Rung::UnitReset => self.give_up(),
+        }
+    }
+
+    /// The function under way was answered.
+    pub(super) fn task_ended(&mut self, code: ResponseCode) {
+        let Some(task) = self.task.take() else {
+            return;
+        };
+        if let Some(nexus) = self.nexus_mut(task.tag) {
+            nexus.state = State::Free;
+        }
+        match task.rung {
+            Rung::AbortTask(target) => self.aborted(target, task, code),
+            Rung::UnitReset if code.is_done() => self.unit_was_reset(task.lun),
+            Rung::UnitReset => self.give_up(),
+        }
+        self.next_abort();
+    }
+
+    fn aborted(&mut self, target: Tag, task: Task, code: ResponseCode) {
+        let state = self.nexus_mut(target).map(|nexus| nexus.state);
+        match state {
+            Some(State::Aborting(cause)) if code.is_done() => self.release(target, cause),
+            Some(State::Aborting(_)) => self.next_rung(task.rung, task.lun),
+            // It has ended by itself meanwhile.
+            _ => self.let_go(target),
+        }
+    }
+
+    /// All commands of a unit are dead.
+    fn unit_was_reset(&mut self, lun: u8) {
+        for tag in TagSet::first(self.depth) {
+            let Some(nexus) = self.nexus_mut(tag).filter(|nexus| nexus.lun == lun) else {
+                continue;
+            };
+            match nexus.state {
+                State::Open => self.release(tag, Cause::Neighbour),
+                State::Aborting(cause) => self.release(tag, cause),
+                _ => self.let_go(tag),
+            }
+            self.due.abort.remove(tag);
+        }
+    }
+
+    /// The function under way has no answer.
+    fn task_late(&mut self) {
+        let Some(task) = self.task.take() else {
+            return;
+        };
+        let unsent = self.due.command.contains(task.tag);
+        self.due.command.remove(task.tag);
+        self.due.status.remove(task.tag);
+        if let Some(nexus) = self.nexus_mut(task.tag) {
+            nexus.state = if unsent { State::Free } else { State::Lost };
+        }
+        // Also where the command has ended by itself meanwhile: an ABORT TASK that is still to be
+        // carried out could find the next command of that tag.
+        self.next_rung(task.rung, task.lun);
+    }
+
+    /// The next command that is late is aborted, if it has not ended by itself.
+    fn next_abort(&mut self) {
+        while self.task.is_none() {
+            let Some(tag) = self.due.abort.next() else {
+                return;
+            };
+            let Some(nexus) = self.nexus_mut(tag) else {
+                continue;
+            };
+            let lun = nexus.lun;
+            match nexus.state {
+                State::Aborting(_) => {
+                    self.counters.aborts = self.counters.aborts.wrapping_add(1);
+                    self.begin_task(Rung::AbortTask(tag), lun);
+                }
+                _ => self.let_go(tag),
+            }
+        }
+    }
+
+    /// No function is about the command any more, and it is dead.
+    fn release(&mut self, tag: Tag, cause: Cause) {
+        if let Some(nexus) = self.nexus_mut(tag) {
+            nexus.held = false;
+        }
+        self.bury(tag, cause);
+    }
+
+    /// No function is about the command any more.
+    fn let_go(&mut self, tag: Tag) {
+        if let Some(nexus) = self.nexus_mut(tag) {
+            nexus.held = false;
+        }
+        self.settle(tag);
+    }
+}
