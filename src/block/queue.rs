@@ -111,6 +111,8 @@ pub struct RequestSlot {
     pub(crate) chunk: u32,
     /// Tries of the command under way that failed.
     pub(crate) failures: u8,
+    /// How often its device had to be reset while a command of it was under way.
+    pub(crate) interruptions: u8,
     /// Where the flush began, for a flush.
     pub(crate) mark: FlushMark,
     /// Whose flush it is: place in the table of holders, or the disk's own.
@@ -135,6 +137,7 @@ impl RequestSlot {
         done: 0,
         chunk: 0,
         failures: 0,
+        interruptions: 0,
         mark: FlushMark::NONE,
         holder: None,
         is_blocking: false,

@@ -70,6 +70,14 @@ enum Phase {
     ModeSense,
 }
 
+/// What a unit is asked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Questions {
+    All,
+    /// Only what must be known to read and write.
+    Essential,
+}
+
 /// What happened.
 #[derive(Clone, Copy, Debug)]
 pub enum Input<'a> {
@@ -108,6 +116,7 @@ pub struct BringUp {
     no_medium: u8,
     /// START was sent since the last pause.
     start_sent: bool,
+    questions: Questions,
     inquiry: Option<Inquiry>,
     capacity: Option<Capacity>,
 }
@@ -123,8 +132,19 @@ impl BringUp {
             attentions: 0,
             no_medium: 0,
             start_sent: false,
+            questions: Questions::All,
             inquiry: None,
             capacity: None,
+        }
+    }
+
+    /// The same without what a disk can be used without: for a device that an earlier bring-up has
+    /// upset.
+    #[must_use]
+    pub fn essential(self) -> Self {
+        Self {
+            questions: Questions::Essential,
+            ..self
         }
     }
 
@@ -208,7 +228,10 @@ impl BringUp {
 
     fn sized(&mut self, capacity: Capacity) -> Action {
         self.capacity = Some(capacity);
-        self.go_on(Phase::ModeSense)
+        match self.questions {
+            Questions::All => self.go_on(Phase::ModeSense),
+            Questions::Essential => self.found(false),
+        }
     }
 
     fn bad_capacity(&mut self, fault: CapacityFault) -> Action {

@@ -682,6 +682,21 @@ mod write_protection {
     }
 }
 
+#[test]
+fn an_essential_bring_up_asks_nothing_that_a_disk_can_be_used_without() {
+    let mut machine = BringUp::new(Instant::NEVER).essential();
+    let mut action = machine.step(Input::Begin, Instant::default());
+    let mut commands = Vec::new();
+    while let Action::Issue(command) = action {
+        commands.push(operation(&command));
+        let answer = healthy(&command);
+        let ended = Input::Ended(answer.outcome, &answer.data);
+        action = machine.step(ended, Instant::default());
+    }
+    assert_eq!(commands, [INQUIRY, TEST_UNIT_READY, READ_CAPACITY_10]);
+    assert!(matches!(action, Action::Ready(_)));
+}
+
 mod a_transport_that_fails {
     use super::*;
 

@@ -69,6 +69,8 @@ pub struct UnitEntry {
     pub(crate) seen: u32,
     /// What the unit was before its device was opened again: it must be the same now.
     pub(crate) before: Option<Found>,
+    /// How often its device had to be reset while a command of a bring-up was under way.
+    pub(crate) interruptions: u8,
 }
 
 impl UnitEntry {
@@ -84,6 +86,7 @@ impl UnitEntry {
         durability: Durability::NEW,
         seen: 0,
         before: None,
+        interruptions: 0,
     };
 
     /// Whether commands may be issued for requests.
@@ -294,7 +297,8 @@ fn retry(slot: &mut RequestSlot, retries: u8, error: BlockError) -> Option<Resul
 }
 
 /// What a transport's failure is to the caller, once recovery has done what it could.
-fn transport_failed(error: TransportError) -> BlockError {
+/// What a request ends with whose command the transport could not carry out.
+pub(crate) fn transport_failed(error: TransportError) -> BlockError {
     match error {
         TransportError::Timeout => BlockError::Timeout,
         TransportError::Protocol(_) => BlockError::Protocol,

@@ -1,12 +1,12 @@
 //! What the bus reports, carried to functions and units.
 
-use super::recover::{Home, is_same_unit, replace};
+use super::recover::{Home, REISSUES, is_same_unit, replace};
 use super::{FunctionSlot, Host};
 use crate::block::BlockError;
 use crate::host::ControllerFault;
 use crate::platform::{ControllerId, Platform};
-use crate::scsi::bring_up::{Action, BringUp, Input};
-use crate::scsi::transport::{Outcome, SCRATCH};
+use crate::scsi::bring_up::{Action, BringUp, BringUpError, Input};
+use crate::scsi::transport::{Outcome, SCRATCH, TransportError};
 use crate::scsi::unit::{Next, UnitEntry, UnitState};
 use crate::storage::bot::wire::Lun;
 use crate::storage::choose::choose;
@@ -214,7 +214,19 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
 
     /// Begins to bring a unit up, anew or again.
     pub(super) fn bring_up(&mut self, unit: u8, now: Instant) {
+        let Some(entry) = self.units.get_mut(usize::from(unit)) else {
+            return;
+        };
         let bring_up = BringUp::new(now + self.policy.readiness);
+        let bring_up = match entry.interruptions {
+            0 => bring_up,
+            1..=REISSUES => bring_up.essential(),
+            _ => {
+                let error = TransportError::Timeout;
+                entry.state = UnitState::Failed(BringUpError::Transport(error));
+                return self.compare_with_before(unit);
+            }
+        };
         self.bring_up_step(unit, bring_up, Input::Begin, now);
     }
 
@@ -229,7 +241,11 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                 self.next_timer = self.next_timer.min(until);
                 UnitState::BringUp(machine, Next::Time(until))
             }
-            Action::Ready(found) => UnitState::Ready(found),
+            Action::Ready(found) => {
+                // That something upsets the device is kept in mind.
+                entry.interruptions = entry.interruptions.min(1);
+                UnitState::Ready(found)
+            }
             Action::Empty(inquiry) => UnitState::Empty(inquiry),
             Action::Skip => UnitState::Free,
             Action::Fail(error) => UnitState::Failed(error),

@@ -21,6 +21,10 @@ use crate::time::Instant;
 use crate::usb::descriptor::Device;
 use crate::usb::{DeviceId, DeviceInfo, Driver, Fate};
 
+/// How often a command is issued again after its device had to be reset. Policy: once after the
+/// protocol's reset and once after the port's, whatever rung they were of.
+pub(super) const REISSUES: u8 = 2;
+
 /// Where a function's device is plugged in, and what it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Home {
@@ -101,6 +105,28 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             }
         }
         true
+    }
+
+    /// A command was under way when its device had to be reset. It is issued again, but not for ever:
+    /// the device may be well, and upset by this command each time.
+    pub(super) fn interrupted(&mut self, work: Work, error: BlockError) {
+        match work {
+            Work::None => {}
+            Work::Unit(unit) => {
+                if let Some(entry) = self.units.get_mut(usize::from(unit)) {
+                    entry.interruptions = entry.interruptions.saturating_add(1);
+                }
+            }
+            Work::Request(request) => {
+                let Some(slot) = self.requests.get_mut(usize::from(request)) else {
+                    return;
+                };
+                slot.interruptions = slot.interruptions.saturating_add(1);
+                if slot.interruptions > REISSUES {
+                    self.end_request(request, Err(error));
+                }
+            }
+        }
     }
 
     /// A function's device is about to be closed and opened again.
@@ -199,6 +225,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             self.leave(index, now);
         }
         self.leave_neighbour(index, work);
+        self.interrupted(work, BlockError::Timeout);
         self.suspend_units(index);
     }
 

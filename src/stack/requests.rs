@@ -121,6 +121,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         slot.blocks = blocks;
         slot.done = 0;
         slot.failures = 0;
+        slot.interruptions = 0;
         slot.holder = holder;
         self.waiting += 1;
         let now = self.platform.now();

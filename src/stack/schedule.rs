@@ -5,7 +5,7 @@ use super::Host;
 use crate::block::queue::RequestState;
 use crate::platform::Platform;
 use crate::scsi::transport::{DataPlace, Outcome, Request};
-use crate::scsi::unit::{Next, UnitState};
+use crate::scsi::unit::{Next, UnitState, transport_failed};
 use crate::time::Instant;
 use crate::usb::Driver;
 
@@ -141,6 +141,9 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         };
         let work = core::mem::replace(&mut slot.work, Work::None);
         let keeps_waiting = self.climb_after(function, outcome, now);
+        if let (true, Err(error)) = (keeps_waiting, outcome) {
+            self.interrupted(work, transport_failed(error));
+        }
         // A request that keeps waiting is scheduled again; a bring-up knows best itself.
         if !keeps_waiting || matches!(work, Work::Unit(_)) {
             self.work_ended(function, work, outcome, now);

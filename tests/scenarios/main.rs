@@ -7,5 +7,6 @@ mod field_cases;
 mod good_disk;
 mod leaving;
 mod letting_go;
+mod persistent;
 mod recovery;
 mod rig;
