@@ -1,20 +1,22 @@
 //! What the bus reports, carried to functions and units.
 
-use super::recover::{Home, REISSUES, is_same_unit, replace};
+use super::recover::{Home, is_same_unit, replace};
 use super::{FunctionSlot, Host};
 use crate::block::BlockError;
+use crate::block::queue::REISSUES;
 use crate::host::ControllerFault;
 use crate::platform::{ControllerId, Platform};
 use crate::scsi::bring_up::{Action, BringUp, BringUpError, Input};
 use crate::scsi::transport::{Outcome, SCRATCH, TransportError};
 use crate::scsi::unit::{Next, UnitEntry, UnitState};
 use crate::storage::bot::wire::Lun;
-use crate::storage::choose::choose;
+use crate::storage::choose::{Choice, Offer, Way};
 use crate::storage::function::{Function, FunctionEvent};
 use crate::storage::ladder::Failure;
+use crate::storage::uas::transport::Tools;
 use crate::time::Instant;
 use crate::usb::enumerate::CONFIGURATION_LIMIT;
-use crate::usb::{BusEvent, DeviceId, Driver, UsbError};
+use crate::usb::{BusEvent, DeviceId, DeviceInfo, Driver, UsbError};
 
 /// Bytes of a unit's answer that are looked at: the longest, MODE SENSE, is asked for 192.
 const ANSWER: usize = 256;
@@ -34,12 +36,17 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             let Some(slot) = self.functions.get_mut(usize::from(function)) else {
                 return;
             };
-            let (bus, platform) = (&mut self.bus, &self.platform);
+            let mut tools = Tools {
+                bus: &mut self.bus,
+                dma: &self.platform,
+                commands: self.commands,
+                now,
+            };
             let ended = slot
                 .function
-                .transfer_ended(bus, platform, tag, outcome, actual, now);
+                .transfer_ended(&mut tools, tag, outcome, actual);
             match ended {
-                Some(outcome) => self.command_ended(function, outcome, now),
+                Some(ended) => self.commands_ended(function, ended, now),
                 None => self.note_deadline(function),
             }
             return;
@@ -70,8 +77,13 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                 let Some(slot) = self.functions.get_mut(usize::from(index)) else {
                     return;
                 };
-                let (bus, platform) = (&mut self.bus, &self.platform);
-                let event = slot.function.operated(bus, platform, result, now);
+                let mut tools = Tools {
+                    bus: &mut self.bus,
+                    dma: &self.platform,
+                    commands: self.commands,
+                    now,
+                };
+                let event = slot.function.operated(&mut tools, result);
                 self.function_event(index, event, now);
             }
             BusEvent::Gone(device) => self.gone(device),
@@ -95,9 +107,10 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         };
         let mut bytes = [0; CONFIGURATION_LIMIT as usize];
         let configuration = self.bus.read_configuration(device, &mut bytes);
-        let Some(choice) = choose(configuration, info.speed()) else {
+        let offer = Offer::of(configuration, info.speed());
+        if offer == Offer::default() {
             return;
-        };
+        }
         let place = match self.returning(&info) {
             Some(index) if self.is_same_device(index, &info) => Some(index),
             Some(index) => {
@@ -111,41 +124,73 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                 self.functions.iter().position(is_free)
             }
         };
-        let slot = place.and_then(|index| self.functions.get_mut(index).zip(Some(index)));
-        let attached = match slot {
+        let attached = match place {
             None => Err(UsbError::TableFull("functions")),
-            Some((slot, index)) => {
-                slot.home = Some(Home::of(&info));
-                let (bus, policy) = (&mut self.bus, &self.policy);
-                slot.function
-                    .attach(bus, policy, index as u8, device, &choice, now)
-            }
+            Some(index) => self.attach(index, &info, &offer, now),
         };
         match attached {
-            Ok(()) => self.bus.set_driver_name(device, "bot"),
+            Ok(name) => self.bus.set_driver_name(device, name),
             Err(error) => self
                 .platform
                 .log(format_args!("usb: no storage driver: {error:?}")),
         }
     }
 
+    /// Opens a device over the best of what it offers. Returns how.
+    fn attach(
+        &mut self,
+        index: usize,
+        info: &DeviceInfo,
+        offer: &Offer,
+        now: Instant,
+    ) -> Result<&'static str, UsbError> {
+        let slot = self.functions.get_mut(index);
+        let slot = slot.ok_or(UsbError::TableFull("functions"))?;
+        slot.home = Some(Home::of(info));
+        let fell_back = slot.uas_resets >= self.policy.uas_resets;
+        let mut last = UsbError::Disconnected;
+        for choice in offer.in_order(fell_back).into_iter().flatten() {
+            let mut tools = Tools {
+                bus: &mut self.bus,
+                dma: &self.platform,
+                commands: self.commands,
+                now,
+            };
+            let policy = &self.policy;
+            match slot
+                .function
+                .attach(&mut tools, policy, index as u8, info.id, &choice)
+            {
+                Ok(()) => return Ok(name_of(&choice, offer, fell_back)),
+                Err(error) => last = error,
+            }
+            if matches!(choice.way, Way::Uas(_)) && offer.bulk_only.is_some() {
+                self.platform
+                    .log(format_args!("usb: no UAS ({last:?}), Bulk-Only instead"));
+            }
+        }
+        Err(last)
+    }
+
     pub(super) fn function_event(&mut self, index: u8, event: Option<FunctionEvent>, now: Instant) {
         match event {
             None => self.note_deadline(index),
-            Some(FunctionEvent::Ended(outcome)) => self.command_ended(index, outcome, now),
+            Some(FunctionEvent::Ended(client, outcome)) => {
+                self.commands_ended(index, (client, outcome), now);
+            }
             Some(FunctionEvent::Serving(highest)) => self.serving(index, highest, now),
             Some(FunctionEvent::Failed(error)) => {
                 self.platform
                     .log(format_args!("usb: storage not configured: {error:?}"));
-                if let Some(slot) = self.functions.get_mut(usize::from(index)) {
-                    let device = slot.function.device();
-                    slot.function.closed(&mut self.bus, &self.platform, index);
-                    if let Some(device) = device {
-                        self.bus.try_again(device, error, now);
-                    }
-                    if slot.absent_until.is_none() {
-                        self.free_function(index);
-                    }
+                let slot = self.functions.get(usize::from(index));
+                let device = slot.and_then(|slot| slot.function.device());
+                let is_awaited = slot.is_some_and(|slot| slot.absent_until.is_some());
+                self.close_function(index, now);
+                if let Some(device) = device {
+                    self.bus.try_again(device, error, now);
+                }
+                if !is_awaited {
+                    self.free_function(index);
                 }
             }
         }
@@ -289,8 +334,8 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             .map_or(0, |completion| completion.moved as usize)
             .min(ANSWER);
         let slot = self.functions.get(usize::from(function));
-        if let Some(transport) = slot.and_then(|slot| slot.function.transport()) {
-            transport.read_scratch(&mut bytes);
+        if let Some(slot) = slot {
+            slot.function.read_scratch(&mut bytes);
         }
         let answer = bytes.get(..moved).unwrap_or_default();
         self.bring_up_step(unit, machine, Input::Ended(outcome, answer), now);
@@ -354,11 +399,14 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             if slot.function.take_stuck() {
                 self.climb(index as u8, Failure::Broken, now);
             } else if now >= slot.function.deadline() {
-                let ended = slot
-                    .function
-                    .deadline_passed(&mut self.bus, &self.platform, now);
-                if let Some(outcome) = ended {
-                    self.command_ended(index as u8, outcome, now);
+                let mut tools = Tools {
+                    bus: &mut self.bus,
+                    dma: &self.platform,
+                    commands: self.commands,
+                    now,
+                };
+                if let Some(ended) = slot.function.deadline_passed(&mut tools) {
+                    self.commands_ended(index as u8, ended, now);
                 }
             }
             self.note_deadline(index as u8);
@@ -383,9 +431,19 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     }
 
     #[inline]
-    fn note_deadline(&mut self, function: u8) {
+    pub(super) fn note_deadline(&mut self, function: u8) {
         let slot = self.functions.get(usize::from(function));
         let deadline = slot.map_or(Instant::NEVER, |slot| Function::deadline(&slot.function));
         self.wake_at(deadline);
+    }
+}
+
+/// How a device is used, for the tree.
+fn name_of(choice: &Choice, offer: &Offer, fell_back: bool) -> &'static str {
+    match (choice.way, offer.uas) {
+        (Way::Uas(_), _) => "uas",
+        (Way::BulkOnly(_), None) => "bot",
+        (Way::BulkOnly(_), Some(_)) if fell_back => "bot (fell back: reset over uas)",
+        (Way::BulkOnly(_), Some(_)) => "bot (uas could not be opened)",
     }
 }

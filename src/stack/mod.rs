@@ -26,12 +26,12 @@ use crate::policy::Policy;
 use crate::scsi::unit::UnitEntry;
 use crate::storage::function::Function;
 use crate::storage::ladder::Ladder;
+use crate::storage::uas::CommandSlot;
 use crate::time::{Duration, Instant};
 use crate::usb::{Bus, BusStorage, ControllerSlot, DeviceEntry, Driver, PortEntry, UsbError};
 pub use disk::Disk;
 use recover::Home;
 pub use report::{DiskInfo, DiskState};
-use schedule::Work;
 pub use shutdown::{Leaving, Parting};
 pub use tables::Tables;
 
@@ -55,6 +55,9 @@ pub struct Storage<'s, C> {
     pub units: &'s mut [UnitEntry],
     /// One for each request in flight.
     pub requests: &'s mut [RequestSlot],
+    /// One for each command in flight on a UAS device. A device gets as many in a row as it can use, or
+    /// as there are; without any left, it is used over Bulk-Only.
+    pub commands: &'s mut [CommandSlot],
     /// One for each holder of a disk beyond its first: see [`Host::add_holder`].
     pub holders: &'s mut [HolderEntry],
     /// One for each piece of the pool that is held at the same time: about 8 for a controller and 8
@@ -62,11 +65,10 @@ pub struct Storage<'s, C> {
     pub pool: &'s mut [PoolRecord],
 }
 
-/// A storage function and what it is at work on.
+/// A storage function, and what recovery must know of it.
 #[derive(Debug)]
 pub struct FunctionSlot {
     function: Function,
-    work: Work,
     ladder: Ladder,
     /// Where its device is plugged in.
     home: Option<Home>,
@@ -74,17 +76,19 @@ pub struct FunctionSlot {
     absent_until: Option<Instant>,
     /// What requests end with when the device has gone.
     error: BlockError,
+    /// How often its device was reset while it spoke UAS.
+    uas_resets: u8,
 }
 
 impl FunctionSlot {
     /// An unused slot.
     pub const EMPTY: Self = Self {
         function: Function::EMPTY,
-        work: Work::None,
         ladder: Ladder::DOWN,
         home: None,
         absent_until: None,
         error: BlockError::Disconnected,
+        uas_resets: 0,
     };
 }
 
@@ -96,6 +100,7 @@ pub struct Host<'s, P: Platform, C = Controller<'s, <P as Platform>::Bus>> {
     functions: &'s mut [FunctionSlot],
     units: &'s mut [UnitEntry],
     requests: &'s mut [RequestSlot],
+    commands: &'s mut [CommandSlot],
     holders: &'s mut [HolderEntry],
     policy: Policy,
     staging: Option<DmaBuffer>,
@@ -121,6 +126,7 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
             functions,
             units,
             requests,
+            commands,
             holders,
             pool,
         } = storage;
@@ -137,6 +143,7 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
             functions,
             units,
             requests,
+            commands,
             holders,
             policy: Policy::DEFAULT,
             staging: None,

@@ -1,27 +1,29 @@
-//! Which command a function carries next: a unit's bring-up first, then requests in the order of
-//! their submission.
+//! Which commands a function carries next: a unit's bring-up first, then requests in the order of
+//! their submission, as many at a time as it takes.
 
 use super::Host;
-use crate::block::queue::RequestState;
+use crate::block::BlockError;
+use crate::block::queue::{Piece, RequestSlot, RequestState};
 use crate::platform::Platform;
-use crate::scsi::transport::{DataPlace, Outcome, Request};
+use crate::scsi::transport::{Client, DataPlace, Outcome, Request, TransportError};
 use crate::scsi::unit::{Next, UnitState, transport_failed};
+use crate::storage::function::Ended;
+use crate::storage::uas::transport::Tools;
 use crate::time::Instant;
 use crate::usb::Driver;
 
-/// What a function is at work on.
+/// What became of a command that was to be begun.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Work {
-    /// Nothing.
-    None,
-    /// The bring-up of the unit with this place in the table.
-    Unit(u8),
-    /// The request with this place in the table.
-    Request(u8),
+pub(super) enum Begun {
+    UnderWay,
+    /// It has ended already.
+    Ended,
+    /// The function takes no more now.
+    NotNow,
 }
 
 impl<P: Platform, C: Driver> Host<'_, P, C> {
-    /// Gives an idle function its next command.
+    /// Gives a function the commands that it takes now.
     pub(super) fn schedule(&mut self, function: u8, now: Instant) {
         while self
             .functions
@@ -35,7 +37,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                     None => return,
                 },
             };
-            if begun {
+            if begun == Begun::NotNow {
                 return;
             }
         }
@@ -47,23 +49,39 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         self.units.iter().position(is_due).map(|index| index as u8)
     }
 
-    /// The oldest waiting request on a unit of the function.
+    /// The oldest waiting request on a unit of the function that may have a command now.
     fn next_request(&self, function: u8) -> Option<u8> {
         if self.waiting == 0 {
             return None;
         }
+        let slot = self.functions.get(usize::from(function))?;
+        let several = slot.function.takes_several();
         let mut oldest: Option<(u32, u8)> = None;
         for (index, slot) in (0_u8..).zip(self.requests.iter()) {
-            if slot.state != RequestState::Waiting || !self.is_unit_of(slot.disk.index, function) {
+            if slot.state != RequestState::Waiting
+                || !slot.wants_command()
+                || !self.is_unit_of(slot.disk.index, function)
+            {
                 continue;
             }
             // Sequence numbers wrap: the difference tells the order.
             let age = self.sequence.wrapping_sub(slot.sequence);
-            if oldest.is_none_or(|(oldest, _)| age > oldest) {
+            if oldest.is_none_or(|(oldest, _)| age > oldest) && !(several && self.must_wait(slot)) {
                 oldest = Some((age, index));
             }
         }
         oldest.map(|(_, index)| index)
+    }
+
+    /// Whether an older request of the same unit is in a request's way.
+    fn must_wait(&self, slot: &RequestSlot) -> bool {
+        let age = self.sequence.wrapping_sub(slot.sequence);
+        self.requests.iter().any(|other| {
+            other.state == RequestState::Waiting
+                && other.disk == slot.disk
+                && self.sequence.wrapping_sub(other.sequence) > age
+                && other.conflicts(slot)
+        })
     }
 
     /// Whether a unit is one of the function's, and not being opened again.
@@ -73,15 +91,15 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         })
     }
 
-    fn begin_bring_up(&mut self, function: u8, unit: u8, now: Instant) -> bool {
+    fn begin_bring_up(&mut self, function: u8, unit: u8, now: Instant) -> Begun {
         let Some(entry) = self.units.get_mut(usize::from(unit)) else {
-            return false;
+            return Begun::NotNow;
         };
         let UnitState::BringUp(_, next) = &mut entry.state else {
-            return false;
+            return Begun::NotNow;
         };
         let Next::Issue(command) = *next else {
-            return false;
+            return Begun::NotNow;
         };
         *next = Next::Ended;
         let request = Request {
@@ -90,77 +108,132 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             data: DataPlace::Scratch,
             timeout: self.policy.bring_up,
         };
-        self.begin(function, Work::Unit(unit), &request, now)
+        let begun = self.begin(function, Client::Unit(unit), &request, now);
+        if begun == Begun::NotNow
+            && let Some(entry) = self.units.get_mut(usize::from(unit))
+            && let UnitState::BringUp(_, next) = &mut entry.state
+        {
+            *next = Next::Issue(command);
+        }
+        begun
     }
 
     /// Issues the next command of a request.
     #[inline]
-    pub(super) fn begin_request(&mut self, function: u8, request: u8, now: Instant) -> bool {
+    pub(super) fn begin_request(&mut self, function: u8, request: u8, now: Instant) -> Begun {
         let Some(slot) = self.requests.get_mut(usize::from(request)) else {
-            return false;
+            return Begun::NotNow;
         };
         let Some(unit) = self.units.get_mut(usize::from(slot.disk.index)) else {
-            return false;
+            return Begun::NotNow;
         };
         match unit.command_for(slot, &self.policy) {
-            Ok(command) => self.begin(function, Work::Request(request), &command, now),
+            Ok(command) => {
+                let piece = slot.piece;
+                let begun = self.begin(function, Client::Request(request, piece), &command, now);
+                if begun == Begun::NotNow
+                    && let Some(slot) = self.requests.get_mut(usize::from(request))
+                {
+                    slot.not_issued(piece);
+                }
+                begun
+            }
             Err(error) => {
                 self.end_request(request, Err(error));
-                false
+                Begun::Ended
             }
         }
     }
 
     #[inline]
-    fn begin(&mut self, function: u8, work: Work, request: &Request, now: Instant) -> bool {
+    fn begin(&mut self, function: u8, client: Client, request: &Request, now: Instant) -> Begun {
         let Some(slot) = self.functions.get_mut(usize::from(function)) else {
-            return false;
+            return Begun::NotNow;
         };
-        match slot
-            .function
-            .begin(&mut self.bus, &self.platform, request, now)
-        {
+        let mut tools = Tools {
+            bus: &mut self.bus,
+            dma: &self.platform,
+            commands: self.commands,
+            now,
+        };
+        match slot.function.begin(&mut tools, request, client) {
             Ok(()) => {
-                slot.work = work;
                 let deadline = slot.function.deadline();
                 self.wake_at(deadline);
-                true
+                Begun::UnderWay
             }
+            Err(TransportError::Busy) => Begun::NotNow,
             Err(error) => {
-                self.work_ended(function, work, Err(error), now);
-                false
+                self.client_told(function, client, Err(error), now);
+                Begun::Ended
             }
         }
     }
 
-    /// The command of a function has ended: whoever wanted it is told, and may want another.
+    /// A command of a function has ended, and perhaps others with it.
     #[inline]
-    pub(super) fn command_ended(&mut self, function: u8, outcome: Outcome, now: Instant) {
-        let Some(slot) = self.functions.get_mut(usize::from(function)) else {
-            return;
-        };
-        let work = core::mem::replace(&mut slot.work, Work::None);
-        let keeps_waiting = self.climb_after(function, outcome, now);
-        if let (true, Err(error)) = (keeps_waiting, outcome) {
-            self.interrupted(work, transport_failed(error));
-        }
-        // A request that keeps waiting is scheduled again; a bring-up knows best itself.
-        if !keeps_waiting || matches!(work, Work::Unit(_)) {
-            self.work_ended(function, work, outcome, now);
+    pub(super) fn commands_ended(&mut self, function: u8, first: Ended, now: Instant) {
+        let (client, outcome) = first;
+        self.command_ended(function, client, outcome, now);
+        while let Some((client, outcome)) = self.take_ended(function, now) {
+            self.command_ended(function, client, outcome, now);
         }
         self.schedule(function, now);
+        self.note_deadline(function);
     }
 
     #[inline]
-    fn work_ended(&mut self, function: u8, work: Work, outcome: Outcome, now: Instant) {
-        match work {
-            Work::None => {}
-            Work::Unit(unit) => self.bring_up_ended(function, unit, outcome, now),
-            Work::Request(request) => self.request_ended(request, outcome, now),
+    fn take_ended(&mut self, function: u8, now: Instant) -> Option<Ended> {
+        let slot = self.functions.get_mut(usize::from(function))?;
+        slot.function.take_ended(&mut Tools {
+            bus: &mut self.bus,
+            dma: &self.platform,
+            commands: self.commands,
+            now,
+        })
+    }
+
+    /// A command of a function has ended: whoever wanted it is told, and may want another.
+    #[inline]
+    fn command_ended(&mut self, function: u8, client: Client, outcome: Outcome, now: Instant) {
+        let keeps_waiting = self.climb_after(function, outcome, now);
+        match (client, outcome) {
+            (Client::Request(request, piece), Err(error)) if keeps_waiting => {
+                let counts = error != TransportError::Neighbour;
+                let error = counts.then_some(transport_failed(error));
+                self.put_back(request, piece, error);
+            }
+            // A bring-up knows best itself.
+            (Client::Unit(unit), Err(_)) if keeps_waiting => {
+                self.bring_up_interrupted(unit);
+                self.client_told(function, client, outcome, now);
+            }
+            _ => self.client_told(function, client, outcome, now),
         }
     }
 
-    fn request_ended(&mut self, request: u8, outcome: Outcome, now: Instant) {
+    #[inline]
+    fn client_told(&mut self, function: u8, client: Client, outcome: Outcome, now: Instant) {
+        match client {
+            Client::Unit(unit) => self.bring_up_ended(function, unit, outcome, now),
+            Client::Request(request, piece) => self.request_ended(request, piece, outcome, now),
+        }
+    }
+
+    /// A command of a request was not carried out: it is issued again. `error` is what it ends with
+    /// if that was once too often.
+    pub(super) fn put_back(&mut self, request: u8, piece: Piece, error: Option<BlockError>) {
+        let Some(slot) = self.requests.get_mut(usize::from(request)) else {
+            return;
+        };
+        slot.put_back(piece);
+        slot.interrupted = slot.interrupted.or(error);
+        if let Some(result) = slot.settle() {
+            self.end_request(request, result);
+        }
+    }
+
+    fn request_ended(&mut self, request: u8, piece: Piece, outcome: Outcome, now: Instant) {
         let Some(slot) = self.requests.get_mut(usize::from(request)) else {
             return;
         };
@@ -168,7 +241,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let Some(unit) = self.units.get_mut(usize::from(index)) else {
             return;
         };
-        if let Some(result) = unit.request_ended(slot, outcome) {
+        if let Some(result) = unit.request_ended(piece, slot, outcome) {
             let result = self.weigh_flush(request, result);
             self.end_request(request, result);
             if let Err(error) = result {

@@ -437,13 +437,31 @@ impl<'s, C: Driver> Bus<'s, C> {
         segments: &[crate::dma::Segment],
         report: Report,
     ) -> Result<(), HostError> {
+        self.submit_on(pipe, 0, function, tag, segments, report)
+    }
+
+    /// The same on a stream of the pipe; 0 for a pipe without.
+    ///
+    /// # Errors
+    ///
+    /// As [`Endpoints::submit`]: nothing was queued.
+    #[inline]
+    pub fn submit_on(
+        &mut self,
+        pipe: &Pipe,
+        stream: u16,
+        function: u8,
+        tag: u16,
+        segments: &[crate::dma::Segment],
+        report: Report,
+    ) -> Result<(), HostError> {
         let transfer = Transfer {
             token: token::function(function, tag),
             setup: None,
             direction: pipe.address.direction(),
             segments,
             report,
-            stream: 0,
+            stream,
         };
         self.driver(pipe.controller)
             .ok_or(HostError::Dead)?
@@ -453,8 +471,14 @@ impl<'s, C: Driver> Bus<'s, C> {
     /// Lets the controller see what was queued on a pipe.
     #[inline]
     pub fn kick(&mut self, pipe: &Pipe) {
+        self.kick_stream(pipe, 0);
+    }
+
+    /// The same for a stream of the pipe; 0 for a pipe without.
+    #[inline]
+    pub fn kick_stream(&mut self, pipe: &Pipe, stream: u16) {
         if let Some(driver) = self.driver(pipe.controller) {
-            driver.kick(pipe.handle, 0);
+            driver.kick(pipe.handle, stream);
         }
     }
 
