@@ -14,6 +14,7 @@
 //!   | storage  choose, function, bot                |   how SCSI rides USB
 //!   | usb      ports, enumeration, operations       |   the bus
 //!   | host     traits; xhci, ehci                   |   controllers
+//!   | soc      allwinner                            |   what a chip needs before they work
 //!   +-----------------------------------------------+
 //!   | dma | mmio | arch            (all the unsafe)  |   memory, registers, the CPU
 //!   +-----------------------------------------------+
@@ -57,6 +58,7 @@
 //! | you add | the place | what fails when you forget |
 //! |---|---|---|
 //! | a board | `platforms/<name>/` with a `board.toml` | `cargo xtask image <name>` does not know it; once there, `check` lints it and `test` builds its image |
+//! | a chip | a row in its family under `src/soc/`, or a family; its registers in `tests/models/src/board/` | the model, which names the step that is missing |
 //! | a controller | `host::<kind>` with the file names of its neighbours; a feature; a variant of [`host::Controller`] | the compiler, at the five traits of [`host`] and in every `match` of `host::any` |
 //! | a method of the five traits | `src/host/traits.rs`, and its row in `docs/architecture.md` | the compiler, in each driver; `tests/documents.rs`, for the row |
 //! | a quirk of a controller | its driver's `quirks` table: who, what, why, evidence | the driver's tests, for a quirk without evidence; write the two that show that it applies and that its neighbour is spared |
@@ -79,8 +81,9 @@
 //! |---|---|
 //! | `xhci` | `host::xhci`, and a variant of [`host::Controller`] |
 //! | `ehci` | `host::ehci`, likewise |
+//! | `allwinner` | `soc::allwinner`: clocks, resets and PHYs of the USB ports of Allwinner chips |
 //!
-//! Both are on by default. Without any, [`host::Controller`] has no values; a driver of your own that
+//! The first two are on by default. Without them, [`host::Controller`] has no values; a driver of your own that
 //! has the five traits can be given to [`Host`] instead.
 #![cfg_attr(not(test), no_std)]
 #![deny(unsafe_code)]
@@ -101,6 +104,9 @@ pub mod storage;
 pub mod usb;
 
 pub mod host;
+
+#[cfg(feature = "allwinner")]
+pub mod soc;
 
 #[allow(unsafe_code)]
 pub mod dma;

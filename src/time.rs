@@ -38,6 +38,9 @@ impl Duration {
     /// No time at all.
     pub const ZERO: Self = Self(0);
 
+    /// Longer than anything lasts.
+    pub const MAX: Self = Self(u64::MAX);
+
     /// `microseconds` µs.
     #[must_use]
     pub const fn from_micros(microseconds: u64) -> Self {

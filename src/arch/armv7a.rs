@@ -1,7 +1,9 @@
 //! ARMv7-A (Cortex-A7): 32-bit, with caches that matter.
 //!
 //! Cache maintenance by address to the point of coherency through CP15 c7 (Arm ARM v7-A/R,
-//! B4.2.1); the line size comes from `CTR.DminLine`.
+//! B4.2.1); the line size comes from `CTR.DminLine`. `aarch32-cpu` gives registers and the full
+//! barriers. Its cache operations are not used: they tell the compiler that they touch no memory, so
+//! that a store to a buffer could move behind the cleaning of it; nor has it a `DMB ST`.
 
 /// Ordering between DMA memory and registers.
 pub mod barrier {
@@ -17,8 +19,7 @@ pub mod barrier {
     /// Later reads of DMA memory come after earlier ones. ARMv7 has no load-only `DMB`.
     #[inline(always)]
     pub fn acquire() {
-        // SAFETY: as above.
-        unsafe { asm!("dmb sy", options(nostack, preserves_flags)) }
+        aarch32_cpu::asm::dmb();
     }
 }
 
@@ -31,15 +32,13 @@ pub mod cache {
     use core::arch::asm;
     use core::ptr::NonNull;
 
+    use aarch32_cpu::asm::dsb;
+    use aarch32_cpu::register::Ctr;
+
     /// Bytes of the smallest data cache line (`CTR.DminLine` is log2 of its words).
     #[must_use]
     pub fn line_size() -> usize {
-        let ctr: u32;
-        // SAFETY: reading the cache type register has no side effect.
-        unsafe {
-            asm!("mrc p15, 0, {0}, c0, c0, 1", out(reg) ctr, options(nostack, preserves_flags));
-        }
-        4 << (ctr >> 16 & 0xf)
+        4 << (Ctr::read().0 >> 16 & 0xf)
     }
 
     /// Calls `operation` with the address of every line that the range touches, then waits for
@@ -60,8 +59,7 @@ pub mod cache {
                 None => break,
             };
         }
-        // SAFETY: a barrier changes no register and no memory contents.
-        unsafe { asm!("dsb sy", options(nostack, preserves_flags)) }
+        dsb();
     }
 
     /// Writes dirty lines of `length` bytes at `start` back to memory.
@@ -169,6 +167,6 @@ pub fn spin_hint() {
 
 /// Sleeps until an interrupt is pending, also one that is masked.
 pub fn wait_for_interrupt() {
-    // SAFETY: `DSB` and `WFI` change no register and no memory contents.
-    unsafe { core::arch::asm!("dsb sy", "wfi", options(nostack, preserves_flags)) }
+    aarch32_cpu::asm::dsb();
+    aarch32_cpu::asm::wfi();
 }

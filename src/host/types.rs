@@ -278,6 +278,8 @@ pub enum ControllerFault {
     HostSystemError,
     /// Its command ring does not answer, and could not be aborted.
     CommandRingStuck,
+    /// It does not let go of a device that was closed.
+    KeepsDevice,
     /// The pool is too small for it.
     Pool(PoolError),
     /// The storage that it was given is too small; what, and how many are needed.

@@ -152,7 +152,7 @@ impl BringUp {
     pub fn step(&mut self, input: Input<'_>, now: Instant) -> Action {
         match input {
             Input::Begin | Input::Time => Action::Issue(self.command()),
-            Input::Ended(Err(error), _) => self.transport_failed(error),
+            Input::Ended(Err(error), _) => self.transport_failed(error, now),
             Input::Ended(
                 Ok(Completion {
                     status: Status::Good,
@@ -356,13 +356,15 @@ impl BringUp {
         }
     }
 
-    fn transport_failed(&mut self, error: TransportError) -> Action {
+    fn transport_failed(&mut self, error: TransportError, now: Instant) -> Action {
         match (self.phase, error) {
             (_, TransportError::Disconnected | TransportError::Broken(_)) => {
                 Action::Fail(BringUpError::Transport(error))
             }
             // A device that is upset by MODE SENSE is not asked again.
             (Phase::ModeSense, _) => self.found(false),
+            // Each failure may have cost a command's deadline: they share the budget.
+            _ if now >= self.deadline => Action::Fail(BringUpError::Transport(error)),
             _ => self.again(BringUpError::Transport(error)),
         }
     }

@@ -748,3 +748,18 @@ fn a_command_that_was_done_with_an_effort_was_done() {
     assert_eq!(ended.found().capacity.blocks(), 1000);
     assert_eq!(ended.commands.len(), 4);
 }
+
+#[test]
+fn each_command_has_its_own_three_tries() {
+    let mut failed = Vec::new();
+    let ended = bring_up(|command, _| {
+        let code = operation(command);
+        if failed.iter().filter(|other| **other == code).count() < 2 {
+            failed.push(code);
+            return dies(TransportError::Protocol(Fault::BadStatus));
+        }
+        healthy(command)
+    });
+    assert_eq!(ended.found().capacity.blocks(), 1000);
+    assert_eq!(ended.count(READ_CAPACITY_10), 3);
+}

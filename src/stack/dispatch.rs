@@ -346,6 +346,8 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let again = matches!(error, BlockError::MediumChanged | BlockError::NoMedium);
         let is_ready = |entry: &UnitEntry| matches!(entry.state, UnitState::Ready(_));
         if again && self.units.get(usize::from(unit)).is_some_and(is_ready) {
+            // What waits was meant for the medium that has gone.
+            self.end_requests_of(unit, error);
             self.bring_up(unit, now);
         }
     }

@@ -28,6 +28,7 @@ use crate::storage::function::Function;
 use crate::storage::ladder::Ladder;
 use crate::storage::uas::CommandSlot;
 use crate::time::{Duration, Instant};
+use crate::usb::bus::countable;
 use crate::usb::{Bus, BusStorage, ControllerSlot, DeviceEntry, Driver, PortEntry, UsbError};
 pub use disk::Disk;
 use recover::Home;
@@ -40,7 +41,8 @@ pub use tables::Tables;
 const POLL_BUDGET: usize = 256;
 
 /// The memory that a host works with, from its caller: a slice for each table. Longer slices let
-/// more things be there at the same time; a full table is a typed error on what did not fit.
+/// more things be there at the same time, up to 255 of each; a full table is a typed error on what did
+/// not fit.
 #[derive(Debug)]
 pub struct Storage<'s, C> {
     /// One for each controller.
@@ -140,11 +142,11 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
                 },
                 Pool::new(region, pool),
             ),
-            functions,
-            units,
-            requests,
+            functions: countable(functions),
+            units: countable(units),
+            requests: countable(requests),
             commands,
-            holders,
+            holders: countable(holders),
             policy: Policy::DEFAULT,
             staging: None,
             sequence: 0,

@@ -9,7 +9,7 @@ use crate::scsi::transport::{Client, DataPlace, Outcome, Request, TransportError
 use crate::scsi::unit::{Next, UnitState, transport_failed};
 use crate::storage::function::Ended;
 use crate::storage::uas::transport::Tools;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use crate::usb::Driver;
 
 /// What became of a command that was to be begun.
@@ -102,11 +102,13 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             return Begun::NotNow;
         };
         *next = Next::Ended;
+        let lun = entry.lun;
+        let timeout = self.time_left(function, true, now);
         let request = Request {
-            lun: entry.lun,
+            lun,
             command,
             data: DataPlace::Scratch,
-            timeout: self.policy.bring_up,
+            timeout: timeout.min(self.policy.bring_up),
         };
         let begun = self.begin(function, Client::Unit(unit), &request, now);
         if begun == Begun::NotNow
@@ -127,9 +129,13 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let Some(unit) = self.units.get_mut(usize::from(slot.disk.index)) else {
             return Begun::NotNow;
         };
+        let interrupted = slot.interruptions != 0;
         match unit.command_for(slot, &self.policy) {
-            Ok(command) => {
+            Ok(mut command) => {
                 let piece = slot.piece;
+                command.timeout = command
+                    .timeout
+                    .min(self.time_left(function, interrupted, now));
                 let begun = self.begin(function, Client::Request(request, piece), &command, now);
                 if begun == Begun::NotNow
                     && let Some(slot) = self.requests.get_mut(usize::from(request))
@@ -143,6 +149,23 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                 Begun::Ended
             }
         }
+    }
+
+    /// How long a command may take that is issued again after an interruption: no longer than the
+    /// episode of recovery that its device is in. A new request begins with a clean slate.
+    #[inline]
+    fn time_left(&mut self, function: u8, interrupted: bool, now: Instant) -> Duration {
+        let Some(slot) = self.functions.get_mut(usize::from(function)) else {
+            return Duration::ZERO;
+        };
+        if interrupted {
+            return slot.ladder.time_left(self.policy.episode, now);
+        }
+        // With several commands under way, one that is new says nothing about the others.
+        if !slot.function.takes_several() {
+            slot.ladder.succeeded();
+        }
+        Duration::MAX
     }
 
     #[inline]

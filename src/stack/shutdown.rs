@@ -38,10 +38,10 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     pub fn shutdown(&mut self, parting: Parting, timeout: Duration) -> Leaving {
         let mut unflushed = None;
         for index in 0..self.units.len() as u8 {
-            let Some(disk) = self.ready_disk(index) else {
+            let Some(disk) = self.usable_disk(index) else {
                 continue;
             };
-            if self.is_dirty(disk)
+            if self.needs_flush(disk)
                 && let Err(error) = self.disk(disk).flush()
             {
                 unflushed = unflushed.or(Some((disk, error)));
@@ -71,15 +71,20 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             && self.bus.devices().next().is_none()
     }
 
-    fn ready_disk(&self, index: u8) -> Option<DiskId> {
+    /// A disk that takes requests, also one that is being opened again: its flush waits for it.
+    fn usable_disk(&self, index: u8) -> Option<DiskId> {
         let entry = self.units.get(usize::from(index))?;
         let generation = entry.generation;
-        entry.is_ready().then_some(DiskId { index, generation })
+        entry.geometry().ok()?;
+        Some(DiskId { index, generation })
     }
 
-    fn is_dirty(&self, disk: DiskId) -> bool {
-        let dirty = |entry: &UnitEntry| entry.durability.is_dirty();
-        self.unit(disk).is_some_and(dirty)
+    /// Whether a disk may hold writes in its cache, or has lost some and nobody was told.
+    fn needs_flush(&self, disk: DiskId) -> bool {
+        let needs = |entry: &UnitEntry| {
+            entry.durability.is_dirty() || entry.durability.epoch() != entry.seen
+        };
+        self.unit(disk).is_some_and(needs)
     }
 }
 

@@ -13,6 +13,10 @@
 
 use crate::time::{Duration, Instant};
 
+/// What giving a device up may take at the end of an episode. Policy: its pipes are stopped and its
+/// slot is closed in far less.
+const CLOSING: Duration = Duration::from_secs(1);
+
 /// What went wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Failure {
@@ -65,6 +69,15 @@ impl Ladder {
         }
     }
 
+    /// How much time the episode leaves a command that is issued again in it.
+    #[must_use]
+    pub fn time_left(&self, episode: Duration, now: Instant) -> Duration {
+        match self.began {
+            Some(began) => began + episode - (now + CLOSING),
+            None => Duration::MAX,
+        }
+    }
+
     /// The next rung. `may_cycle` says whether the device's power may be taken away now.
     pub fn climb(
         &mut self,
@@ -74,7 +87,7 @@ impl Ladder {
         now: Instant,
     ) -> Climb {
         let began = *self.began.get_or_insert(now);
-        if now - began > episode {
+        if now - began >= episode {
             return Climb::GiveUp;
         }
         let (rung, climb) = match (self.rung, failure) {

@@ -1,6 +1,6 @@
 //! The table of devices: identity, description, and the one operation under way on each.
 
-use super::bus::Configuring;
+use super::bus::{Configuring, Fate};
 use super::descriptor::Device;
 use super::error::UsbError;
 use super::operation::Running;
@@ -33,8 +33,9 @@ pub enum DeviceState {
     Failed(UsbError),
     /// It has gone; the controller still has to let go of it.
     Closing,
-    /// Its controller has stopped; its driver still has to be told.
-    Orphaned,
+    /// Its controller reaches its memory no more; its driver still has to be told what becomes of
+    /// it.
+    Orphaned(Fate),
 }
 
 /// Who began the operation that is under way on a device.
@@ -70,8 +71,8 @@ pub struct DeviceEntry {
     pub(crate) configuring: Option<Configuring>,
     /// Which attempt to bring up what is in the port found it, from 0.
     pub(crate) attempt: u8,
-    /// It is being closed because it was given up so: its port may have another attempt.
-    pub(crate) given_up: Option<UsbError>,
+    /// It is being closed for another attempt on its port, after this failure.
+    pub(crate) retry: Option<UsbError>,
     /// What the driver of its function is called, for people.
     pub(crate) driver: &'static str,
 }
@@ -100,14 +101,14 @@ impl DeviceEntry {
         control_count: 0,
         configuring: None,
         attempt: 0,
-        given_up: None,
+        retry: None,
         driver: "",
     };
 
     /// When the device wants to be looked at.
     pub(crate) fn deadline(&self) -> Instant {
         match self.state {
-            DeviceState::Orphaned => Instant::from_micros(0),
+            DeviceState::Orphaned(_) => Instant::from_micros(0),
             _ => self.deadline,
         }
     }

@@ -21,8 +21,9 @@ pub const RETRY_PAUSE: Duration = Duration::from_millis(100);
 pub const POWER_OFF: Duration = Duration::from_millis(1_000);
 
 /// How long a device has from power to showing itself. USB 2.0 §7.1.7.3 allows 100 ms to the
-/// attachment; disks that draw much take longer. Policy: a second.
-pub const POWER_ON: Duration = Duration::from_millis(1_000);
+/// attachment; disks that draw much take longer. Policy: three seconds; what shows itself earlier does
+/// not wait for them.
+pub const POWER_ON: Duration = Duration::from_millis(3_000);
 
 /// Where a port is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -90,6 +91,16 @@ impl PortEntry {
     #[must_use]
     pub fn state(&self) -> PortState {
         self.state
+    }
+
+    /// The device that is on it, used or about to be reset.
+    pub(crate) fn device(&self) -> Option<DeviceId> {
+        match self.state {
+            PortState::Occupied(device)
+            | PortState::Resetting(device)
+            | PortState::PoweringOff(device) => Some(device),
+            _ => None,
+        }
     }
 
     /// Whether it waits for its turn.

@@ -1,10 +1,13 @@
 //! Leaving: disks hold what was written, controllers reach no memory any more.
 
-use crate::rig::{HIGH_PORT, Rig};
-use rootport::block::{BlockDevice, Lba};
+use crate::rig::{HIGH_PORT, ModelHost, Rig};
+use rootport::block::queue::Operation;
+use rootport::block::{BlockDevice, BlockError, Lba};
+use rootport::dma::DmaBuffer;
 use rootport::stack::{Leaving, Parting};
 use rootport::time::Duration;
 use rootport_models::device::Script;
+use rootport_models::device::bot::{Action, Until, opcode};
 use rootport_models::device::scsi::{CacheLoss, LogicalUnit, Scripted, Sense};
 
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -73,5 +76,41 @@ fn a_disk_that_fails_its_flush_is_named() {
     rig.host.disk(disk).write(Lba(9), &buffer).unwrap();
     let leaving = rig.host.shutdown(Parting::Flush, PATIENCE);
     assert!(leaving.quiet);
+    assert_eq!(leaving.unflushed.map(|(id, _)| id), Some(disk));
+}
+
+/// Takes one write into its cache, hangs in the second until the bus is reset, and forgets both.
+fn forgetful_stick() -> Script {
+    let unit = LogicalUnit::stick(4096).write_cache(CacheLoss::BusReset);
+    let hangs = Action::Hang(Until::BusReset);
+    Script::new()
+        .unit(unit)
+        .on(opcode(0x2a).after(1).once(), hangs)
+}
+
+#[test]
+fn a_loss_that_nobody_was_told_of_is_told_on_the_way_out() {
+    let mut rig = Rig::default();
+    let disk = rig.disk(HIGH_PORT, forgetful_stick().build());
+    let buffer = rig.machine.buffer(512, 0);
+    rig.host.disk(disk).write(Lba(9), &buffer).unwrap();
+    rig.host.disk(disk).write(Lba(10), &buffer).unwrap();
+    let leaving = rig.host.shutdown(Parting::Flush, PATIENCE);
+    let lost = (disk, BlockError::WritesMayBeLost);
+    assert_eq!(leaving.unflushed, Some(lost));
+}
+
+#[test]
+fn a_disk_that_is_being_reset_is_named_if_it_held_writes() {
+    let mut rig = Rig::default();
+    let disk = rig.disk(HIGH_PORT, forgetful_stick().build());
+    let buffer = rig.machine.buffer(512, 0);
+    rig.host.disk(disk).write(Lba(9), &buffer).unwrap();
+    let hangs = DmaBuffer::from_static(vec![0; 512].leak());
+    let operation = Operation::Write(Lba(10));
+    rig.host.submit(disk, operation, Some(hangs)).unwrap();
+    let is_away = |host: &ModelHost| host.disks().next().is_none();
+    assert!(rig.host.poll_until(Duration::from_secs(60), is_away));
+    let leaving = rig.host.shutdown(Parting::Flush, PATIENCE);
     assert_eq!(leaving.unflushed.map(|(id, _)| id), Some(disk));
 }

@@ -43,18 +43,18 @@ fn live_with(faults: Faults, script: Script) -> Life {
     let is_found = |host: &ModelHost| host.first_disk().is_ok();
     rig.host.poll_until(Duration::from_secs(20), is_found);
     let disk = rig.host.first_disk();
-    let found = disk.is_ok().then(|| rig.now());
+    let found = disk.is_ok().then(|| rig.instant());
     let mut good = 0;
     for lba in [0, 64, 128] {
         let Ok(disk) = disk else { break };
         let mut buffer = rig.machine.buffer(64 * 512, 0);
-        let before = rig.now();
+        let before = rig.instant();
         good += usize::from(rig.host.disk(disk).write(Lba(lba), &buffer).is_ok());
         good += usize::from(rig.host.disk(disk).read(Lba(lba), &mut buffer).is_ok());
-        let took = rig.now().as_micros() - before.as_micros();
+        let took = rig.instant().as_micros() - before.as_micros();
         assert!(took < 2 * PATIENCE.as_micros(), "{took} µs");
     }
-    let ended = rig.now();
+    let ended = rig.instant();
     // What still reaches for memory of the past does it now.
     rig.run(Duration::from_secs(20));
     Life { found, ended, good }

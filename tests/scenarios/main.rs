@@ -1,12 +1,15 @@
 //! The whole stack on modelled hardware: what a user sees, with good devices and with odd ones.
 //!
-//! A field report becomes a test in `field_cases`, named after what the device does.
+//! `every_step` makes one thing go wrong at every step there is. A field report becomes a test in
+//! `field_cases`, named after what the device does.
 
 mod attempts;
+mod every_step;
 mod field_cases;
 mod good_disk;
 mod leaving;
 mod letting_go;
+mod medium;
 mod persistent;
 mod recovery;
 mod rig;

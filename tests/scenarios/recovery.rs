@@ -19,11 +19,11 @@ fn read_through(disk: Disk) -> (Rig, Vec<Result<(), BlockError>>) {
     let id = rig.disk(HIGH_PORT, disk);
     let results = (0..6)
         .map(|_| {
-            let before = rig.now();
+            let before = rig.instant();
             let result = rig.read(id, 1, 512).map(|block| {
                 assert_eq!(block, pattern(1, 512));
             });
-            assert!(rig.now() - before <= PATIENCE);
+            assert!(rig.instant() - before <= PATIENCE);
             result
         })
         .collect();

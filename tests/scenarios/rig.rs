@@ -143,6 +143,11 @@ impl Rig {
         port_state(&self.host, port)
     }
 
+    /// Where a port is.
+    pub(crate) fn port_state(&self, port: usize) -> PortState {
+        port_state(&self.host, port)
+    }
+
     /// The units of the device in a port.
     pub(crate) fn units_at(&self, port: usize) -> Vec<DiskInfo> {
         units_at(&self.host, port)
@@ -231,9 +236,9 @@ impl Rig {
 
     /// What `work` returns, and how much virtual time it took.
     pub(crate) fn timed<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> (T, Duration) {
-        let before = self.now();
+        let before = self.instant();
         let result = work(self);
-        (result, self.now() - before)
+        (result, self.instant() - before)
     }
 
     /// The same, with `limit` asserted.
@@ -255,7 +260,12 @@ impl Rig {
     }
 
     /// Virtual time since the start.
-    pub(crate) fn now(&self) -> Instant {
+    pub(crate) fn now(&self) -> Duration {
+        self.instant() - Instant::from_micros(0)
+    }
+
+    /// The same, to reckon with.
+    pub(crate) fn instant(&self) -> Instant {
         self.host.platform().now()
     }
 

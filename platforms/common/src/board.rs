@@ -4,7 +4,7 @@
 //! entry, vectors and panic handler call. A board that forgets a part does not compile; an image
 //! without a board does not link.
 
-#[cfg(all(target_arch = "aarch64", target_os = "none"))]
+#[cfg(target_os = "none")]
 use crate::power::Reason;
 use crate::region::Region;
 
@@ -20,7 +20,10 @@ pub trait Board {
     const DEVICES: &'static [Region];
 
     /// Where a device tree may lie when the boot loader passed none.
-    const DEVICE_TREE: Option<usize>;
+    const DEVICE_TREE: Option<usize> = None;
+
+    /// RAM, for boot loaders that do not tell.
+    const RAM: Option<Ram> = None;
 
     /// Writes bytes to the console; bounded, drops what does not fit in time.
     fn write_console(bytes: &[u8]);
@@ -35,8 +38,17 @@ pub trait Board {
     fn power_off();
 
     /// The board's work. It ends in [`power::off`](crate::power::off) with what is returned.
-    #[cfg(all(target_arch = "aarch64", target_os = "none"))]
-    fn main(start: crate::aarch64::Start) -> Result<(), Reason>;
+    #[cfg(target_os = "none")]
+    fn main(start: crate::cpu::Start) -> Result<(), Reason>;
+}
+
+/// What a kind of board knows of its RAM without being told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ram {
+    /// What every board of the kind has.
+    pub least: Region,
+    /// Where RAM may be at all: only there is a boot loader's pointer followed.
+    pub space: Region,
 }
 
 /// Makes `$board` the board of this image. To be used once, in the board's crate.
@@ -53,6 +65,7 @@ macro_rules! board {
                 name: <$board>::NAME,
                 devices: <$board>::DEVICES,
                 device_tree: <$board>::DEVICE_TREE,
+                ram: <$board>::RAM,
                 write_console: <$board>::write_console,
                 read_console: <$board>::read_console,
                 interrupt: <$board>::interrupt,
@@ -64,7 +77,7 @@ macro_rules! board {
 }
 
 /// A [`Board`] as a record, made by [`board!`](crate::board!) and nowhere else.
-#[cfg(all(target_arch = "aarch64", target_os = "none"))]
+#[cfg(target_os = "none")]
 #[derive(Debug)]
 pub struct Facts {
     /// [`Board::NAME`].
@@ -73,6 +86,8 @@ pub struct Facts {
     pub devices: &'static [Region],
     /// [`Board::DEVICE_TREE`].
     pub device_tree: Option<usize>,
+    /// [`Board::RAM`].
+    pub ram: Option<Ram>,
     /// [`Board::write_console`].
     pub write_console: fn(&[u8]),
     /// [`Board::read_console`].
@@ -82,11 +97,11 @@ pub struct Facts {
     /// [`Board::power_off`].
     pub power_off: fn(),
     /// [`Board::main`].
-    pub main: fn(crate::aarch64::Start) -> Result<(), Reason>,
+    pub main: fn(crate::cpu::Start) -> Result<(), Reason>,
 }
 
 /// The board of this image.
-#[cfg(all(target_arch = "aarch64", target_os = "none"))]
+#[cfg(target_os = "none")]
 pub(crate) fn facts() -> &'static Facts {
     unsafe extern "Rust" {
         safe static ROOTPORT_BOARD: Facts;

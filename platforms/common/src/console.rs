@@ -17,13 +17,13 @@ impl fmt::Write for Console {
 }
 
 /// A byte that came in, if there is one.
-#[cfg(all(target_arch = "aarch64", target_os = "none"))]
+#[cfg(target_os = "none")]
 #[must_use]
 pub fn read_byte() -> Option<u8> {
     (crate::board::facts().read_console)()
 }
 
-#[cfg(all(target_arch = "aarch64", target_os = "none"))]
+#[cfg(target_os = "none")]
 fn write(bytes: &[u8]) {
     (crate::board::facts().write_console)(bytes);
 }

@@ -15,6 +15,10 @@ register_bitfields! {u32,
     Control [
         ENABLE OFFSET(0) NUMBITS(1) [],
     ],
+    Type [
+        /// 32 interrupts each, less one.
+        LINES OFFSET(0) NUMBITS(5) [],
+    ],
     PriorityMask [
         PRIORITY OFFSET(0) NUMBITS(8) [],
     ],
@@ -27,7 +31,8 @@ register_structs! {
     /// IHI 0048B table 4-1.
     Distributor {
         (0x000 => control: ReadWrite<u32, Control::Register>),
-        (0x004 => _identity),
+        (0x004 => kind: ReadOnly<u32, Type::Register>),
+        (0x008 => _identity),
         (0x100 => set_enable: [WriteOnly<u32>; 32]),
         (0x180 => clear_enable: [WriteOnly<u32>; 32]),
         (0x200 => _pending_and_active),
@@ -151,7 +156,8 @@ impl Gic {
     /// Switches distributor and CPU interface on, with every interrupt disabled whatever a boot
     /// loader had enabled.
     pub fn set_up(self) {
-        for word in &self.distributor().clear_enable {
+        let words = self.distributor().kind.read(Type::LINES) as usize + 1;
+        for word in self.distributor().clear_enable.iter().take(words) {
             word.set(u32::MAX);
         }
         self.distributor().control.write(Control::ENABLE::SET);

@@ -4,19 +4,21 @@
 //! [`board!`]; this crate brings the machine up and calls the board's `main` with caches on:
 //!
 //! ```text
-//! boot loader -> aarch64/entry.s   header, EL2 or EL1, caches clean and off, bss, stacks
-//!             -> aarch64::entry    to EL1, vectors, page tables, MMU and caches on, device tree
-//!             -> Board::main       interrupt controller, PCIe, the work
-//!             -> power::off        exit status on the console, power off
+//! boot loader -> entry.s       the right place and mode, caches clean and off, bss, stacks
+//!             -> cpu::entry    to EL1 or SVC, vectors, page tables, MMU and caches on
+//!             -> Board::main   interrupt controller, clocks, PCIe, the work
+//!             -> power::off    exit status on the console, power off
 //! ```
 //!
 //! | room | what it is for |
 //! |---|---|
 //! | [`mod@board`] | what a board must say about itself |
-//! | [`aarch64`] | entry, MMU, exceptions, timer of 64-bit ARM |
+//! | [`aarch64`], [`armv7a`] | entry, MMU, exceptions, timer of 64-bit and 32-bit ARM; `cpu` is one of them |
+//! | [`tables`], `address_space` | translation tables, the image's address space |
 //! | [`console`], [`uart`] | text in and out, polled |
 //! | `machine`, [`wake`] | the stack's `Platform`, and its waits |
 //! | [`attention`] | the controllers' interrupt halves |
+//! | `h3` | what the boards with Allwinner's H3 share |
 //! | [`gic`] | interrupt controller, GICv2 |
 //! | [`device_tree`] | RAM, command line, PCIe host bridge, as the boot loader tells them |
 //! | [`demo`] | what is done with the disks |
@@ -30,18 +32,32 @@
 extern crate std;
 
 pub mod aarch64;
+#[cfg(target_os = "none")]
+pub mod address_space;
+pub mod armv7a;
 pub mod attention;
 pub mod board;
 pub mod console;
 pub mod demo;
 pub mod device_tree;
+pub mod fault;
 pub mod gic;
-#[cfg(all(target_arch = "aarch64", target_os = "none"))]
+#[cfg(all(target_arch = "arm", target_os = "none"))]
+pub mod h3;
+#[cfg(target_os = "none")]
 pub mod machine;
 #[cfg(target_os = "none")]
 mod panic;
 pub mod pcie;
 pub mod power;
 pub mod region;
+pub mod tables;
 pub mod uart;
 pub mod wake;
+
+/// The processor that this image is built for.
+#[cfg(all(target_arch = "aarch64", target_os = "none"))]
+pub use aarch64 as cpu;
+/// The processor that this image is built for.
+#[cfg(all(target_arch = "arm", target_os = "none"))]
+pub use armv7a as cpu;

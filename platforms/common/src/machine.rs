@@ -13,7 +13,7 @@ use rootport::platform::ControllerId;
 use rootport::time::Instant;
 use rootport::{Platform, arch};
 
-use crate::aarch64::timer;
+use crate::cpu::timer;
 use crate::demo::options::Coherency;
 use crate::println;
 use crate::region::Region;

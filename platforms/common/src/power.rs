@@ -7,6 +7,8 @@ use core::fmt::{self, Write as _};
 
 use heapless::String;
 
+use crate::tables::MapError;
+
 /// Policy: a line of a console, and small enough to be returned by value. The rest is cut.
 const REASON_BYTES: usize = 112;
 
@@ -28,6 +30,17 @@ impl Reason {
 impl fmt::Display for Reason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.0)
+    }
+}
+
+impl From<MapError> for Reason {
+    fn from(error: MapError) -> Self {
+        let words = match error {
+            MapError::BadRegion(_) => "a region is not made of pages of the address space",
+            MapError::Conflict(_) => "regions of different kinds overlap",
+            MapError::NoTables => "out of translation tables",
+        };
+        Self::new(format_args!("memory map: {words} ({error:x?})"))
     }
 }
 
@@ -57,7 +70,7 @@ impl fmt::Write for Line {
 }
 
 /// Prints the verdict and switches the power off.
-#[cfg(all(target_arch = "aarch64", target_os = "none"))]
+#[cfg(target_os = "none")]
 pub fn off(verdict: Result<(), Reason>) -> ! {
     use crate::println;
     match verdict {
@@ -66,7 +79,7 @@ pub fn off(verdict: Result<(), Reason>) -> ! {
     }
     (crate::board::facts().power_off)();
     println!("The power does not go off; stopped.");
-    crate::aarch64::park()
+    crate::cpu::park()
 }
 
 #[cfg(test)]

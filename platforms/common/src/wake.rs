@@ -20,19 +20,19 @@ pub fn notify() {
 }
 
 /// Whether something happened since the last question.
-#[cfg(any(test, all(target_arch = "aarch64", target_os = "none")))]
+#[cfg(any(test, target_os = "none"))]
 fn take() -> bool {
     PENDING.swap(false, Ordering::Acquire)
 }
 
 /// Waits for a notification, at the latest until `deadline` (microseconds of the board's clock).
 /// Comes back at once where no controller interrupts: then the stack polls.
-#[cfg(all(target_arch = "aarch64", target_os = "none"))]
+#[cfg(target_os = "none")]
 pub fn wait(deadline: u64) {
     if SOURCES.load(Ordering::Relaxed) == 0 {
         core::hint::spin_loop();
     } else {
-        crate::aarch64::interrupts::sleep_unless(take, deadline);
+        crate::cpu::interrupts::sleep_unless(take, deadline);
     }
 }
 

@@ -1,7 +1,6 @@
 //! USB controllers behind the machine's PCIe host bridge.
 
 use board_common::aarch64::Start;
-use board_common::aarch64::tables::Memory;
 use board_common::gic::InterruptId;
 use board_common::pcie::config::{Address, BUS_BYTES, Ecam};
 use board_common::pcie::function::InterruptPin;
@@ -10,6 +9,7 @@ use board_common::pcie::window::Windows;
 use board_common::power::Reason;
 use board_common::println;
 use board_common::region::Region;
+use board_common::tables::Memory;
 use heapless::Vec;
 
 /// Policy: controllers that are used; the machine has room for more on its bus.

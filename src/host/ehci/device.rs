@@ -26,8 +26,8 @@ const CONTROL_TRANSFERS: u8 = 2;
 /// reads whole.
 const CONTROL_LONGEST: u32 = 4096;
 
-/// The highest USB address (`USB 2.0 §8.3.2.1`).
-const LAST_ADDRESS: u32 = 127;
+/// Behind the highest USB address (`USB 2.0 §8.3.2.1`).
+const NO_ADDRESS: u32 = 128;
 
 /// What a device has under way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -97,24 +97,39 @@ impl DeviceRecord {
 }
 
 /// The addresses of one bus.
+///
+/// They are given out in turn, so that one that was given back stays unused as long as may be: its
+/// device may still be there, and answer, until its port is reset.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Addresses(u128);
+pub(super) struct Addresses {
+    /// A bit for each that is taken.
+    taken: u128,
+    /// The one given out last.
+    last: u8,
+}
 
 impl Addresses {
     /// All free but 0, which a device has after its reset.
-    pub(super) const EMPTY: Self = Self(1);
+    pub(super) const EMPTY: Self = Self { taken: 1, last: 0 };
 
     fn take(&mut self) -> Option<u8> {
-        let free = (!self.0).trailing_zeros();
-        (free <= LAST_ADDRESS).then(|| {
-            self.0 |= 1 << free;
-            free as u8
-        })
+        let after = (u128::MAX << self.last) << 1;
+        let free = |among: u128| (!self.taken & among).trailing_zeros();
+        let address = match free(after) {
+            NO_ADDRESS => free(u128::MAX),
+            address => address,
+        };
+        if address == NO_ADDRESS {
+            return None;
+        }
+        self.taken |= 1 << address;
+        self.last = address as u8;
+        Some(self.last)
     }
 
     fn put(&mut self, address: u8) {
-        if address != 0 && u32::from(address) <= LAST_ADDRESS {
-            self.0 &= !(1 << address);
+        if address != 0 && u32::from(address) < NO_ADDRESS {
+            self.taken &= !(1 << address);
         }
     }
 }
@@ -221,6 +236,7 @@ impl<B: Bus> Ehci<'_, B> {
             if device.is_closing() {
                 self.addresses.put(device.reserved);
                 device.vacate();
+                // Also what the core holds in the device's name.
                 pool.reclaim(Owner::Device(self.index, index));
             } else {
                 device.operation = Operation::None;
@@ -405,5 +421,16 @@ mod tests {
         assert_eq!(addresses.take(), None, "0 is never given");
         addresses.put(77);
         assert_eq!(addresses.take(), Some(77));
+    }
+
+    #[test]
+    fn an_address_that_was_given_back_is_the_last_to_be_used_again() {
+        let mut addresses = Addresses::EMPTY;
+        assert_eq!(addresses.take(), Some(1));
+        addresses.put(1);
+        for expected in 2..=127 {
+            assert_eq!(addresses.take(), Some(expected));
+        }
+        assert_eq!(addresses.take(), Some(1));
     }
 }

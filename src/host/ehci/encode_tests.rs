@@ -148,6 +148,18 @@ fn what_does_not_fit_is_refused_by_name_and_stays_out_of_reach() {
 }
 
 #[test]
+fn a_piece_that_needs_a_sixth_page_takes_a_second_qtd() {
+    for (bus, count) in [(0x8000, 1), (0x8001, 2), (0x8fff, 2)] {
+        let (mut queue, memory) = queue(4);
+        let data = [segment(bus, 0x5000)];
+        let prepared = queue.prepare(&transfer(Direction::In, &data), 512).unwrap();
+        assert_eq!(prepared.span.count, count);
+        let last_page = word(&memory, 0, PAGES + 16);
+        assert_eq!(last_page, 0xc000, "{bus:#x}");
+    }
+}
+
+#[test]
 fn the_circle_closes_at_every_position() {
     let (mut queue, memory) = queue(5);
     let data = [segment(0x8000, 0xa000)];

@@ -17,6 +17,7 @@ use super::queue_head::{self, Identity};
 use super::storage::{NO_RECORD, Records};
 use super::transfer::{Ending, TransferRecord};
 use super::transfer_descriptor::TOKEN;
+use crate::dma;
 use crate::host::{EndpointHandle, Event, HostError, Outcome, Report, Sequence, Transfer};
 use crate::time::Instant;
 
@@ -353,6 +354,7 @@ impl EndpointRecord {
     pub(super) fn release_held(&mut self) {
         if let (Some(prepared), Some(queue)) = (self.held.take(), &self.queue) {
             queue.activate(prepared);
+            dma::release();
         }
     }
 }

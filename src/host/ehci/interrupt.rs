@@ -71,6 +71,17 @@ mod tests {
     }
 
     #[test]
+    fn a_controller_that_has_gone_is_the_drivers_to_report() {
+        let signal = Signal::new();
+        let half = InterruptHalf {
+            registers: Registers::new(FakeBus::new(0), 0),
+            signal: &signal,
+        };
+        assert!(half.acknowledge());
+        assert!(signal.is_raised());
+    }
+
+    #[test]
     fn a_port_change_is_noted_and_cleared() {
         let signal = Signal::new();
         let bus = FakeBus::new(0x100);

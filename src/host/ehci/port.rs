@@ -12,8 +12,9 @@ use crate::mmio::{Bus, ChangeBits};
 use crate::time::{Duration, Instant};
 use crate::usb::speed::Speed;
 
-/// How long the core holds a root port in reset (`USB 2.0 §7.1.7.5`, TDRSTR).
-pub(super) const RESET_HOLD: Duration = Duration::from_millis(50);
+/// How long the core holds a root port in reset: 50 ms at least (`USB 2.0 §7.1.7.5`, TDRSTR).
+/// Policy: a millisecond more, because a clock that has just ticked is cut short.
+pub(super) const RESET_HOLD: Duration = Duration::from_millis(51);
 
 /// How long a controller may take to end a reset after it was told: 2 ms (`EHCI 1.0 §2.3.9`).
 /// Policy: ten times that, then the port is reported as it is.

@@ -56,6 +56,7 @@ impl<B: Bus> Ehci<'_, B> {
         // The controller follows the pointer as soon as it is there.
         dma::release();
         head.write32(queue_head::LINK, queue::link(queue.memory()));
+        dma::release();
         self.async_first = Some(index);
     }
 
@@ -88,7 +89,6 @@ impl<B: Bus> Ehci<'_, B> {
                 }
             }
         }
-        dma::release();
     }
 
     /// The pointer to an endpoint's queue head, or to the head.
@@ -195,8 +195,10 @@ impl<B: Bus> Ehci<'_, B> {
         any
     }
 
-    /// Writes USBCMD as it should be. A doorbell under way stays rung.
+    /// Writes USBCMD as it should be, after all that was written to memory. A doorbell under way
+    /// stays rung.
     pub(super) fn write_command(&self) {
+        dma::release();
         let ringing = match self.doorbell {
             Doorbell::Rung(_) => USBCMD::IAAD::SET.value,
             _ => 0,

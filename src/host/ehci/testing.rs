@@ -34,6 +34,8 @@ struct State {
     high_speed: bool,
     /// The asynchronous schedule cannot be stopped.
     stuck: bool,
+    /// A reset does not end.
+    endless_reset: bool,
     /// Nothing answers.
     gone: bool,
 }
@@ -59,6 +61,7 @@ impl FakeBus {
             live: false,
             high_speed: true,
             stuck: false,
+            endless_reset: false,
             gone: false,
         })))
     }
@@ -98,6 +101,10 @@ impl FakeBus {
         self.0.borrow_mut().stuck = true;
     }
 
+    pub(super) fn set_endless_reset(&self) {
+        self.0.borrow_mut().endless_reset = true;
+    }
+
     pub(super) fn set_gone(&self) {
         self.0.borrow_mut().gone = true;
     }
@@ -125,7 +132,7 @@ impl State {
 
     fn command(&mut self, value: u32) {
         if value & 2 != 0 {
-            self.words[USBCMD / 4] = 0x0008_0000;
+            self.words[USBCMD / 4] = if self.endless_reset { 2 } else { 0x0008_0000 };
             self.words[USBSTS / 4] = 0x1000;
             return;
         }
@@ -248,6 +255,17 @@ impl Walker {
             at = self.memory.read32(at & !0x1f);
         }
         assert!(script.is_empty(), "nobody wanted {script:?}");
+    }
+
+    /// Asserts that no queue head has anything to execute.
+    pub(super) fn assert_idle(&self) {
+        let head = self.bus.get(ASYNCLISTADDR);
+        let mut at = self.memory.read32(head) & !0x1f;
+        while at != head {
+            let characteristics = self.memory.read32(at + 4);
+            assert!(!self.advance(at, characteristics), "nobody asked for it");
+            at = self.memory.read32(at) & !0x1f;
+        }
     }
 
     /// The queue head behind the head.

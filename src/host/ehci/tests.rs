@@ -3,7 +3,7 @@
 use super::testing::{Answer, Bell, FakeBus, PORTSC, Seen, Walker};
 use super::*;
 use crate::dma::testing::{TestMemory, segment};
-use crate::dma::{Owner, Pool, PoolRecord, Segment};
+use crate::dma::{Class, Owner, Pool, PoolRecord, Rules, Segment};
 use crate::host::{
     Addressing, Attachment, DeviceHandle, Devices, EndpointConfig, EndpointHandle, EndpointKind,
     Endpoints, Event, HostController, HostError, Hubs, Outcome, Report, RootPort, RootPorts,
@@ -248,7 +248,39 @@ fn a_transfer_appended_after_a_short_one_is_found() {
             bench.walker.walk(&[(1, IN, Answer::Short(3))]);
             let short = ended(bulk_in, token, Outcome::Short, 3);
             assert_eq!(bench.poll(), Some(short));
-            bench.walker.walk(&[]);
+            bench.walker.assert_idle();
+            // Each time at another place of the circle, next to what was passed over.
+            for small in [100, 101] {
+                let data = [segment(0x2000, 13)];
+                bench.submit(bulk_in, &transfer(small, Direction::In, &data));
+                bench.walker.walk(&[(1, IN, Answer::All)]);
+                let done = ended(bulk_in, small, Outcome::Complete, 13);
+                assert_eq!(bench.poll(), Some(done));
+                bench.walker.assert_idle();
+            }
+        }
+    });
+}
+
+#[test]
+fn an_end_is_seen_although_its_neighbours_place_was_taken_again() {
+    bench(|bench| {
+        let device = bench.open();
+        let config = EndpointConfig {
+            transfers: 2,
+            longest: 512,
+            ..bulk(1, Direction::In)
+        };
+        let bulk_in = bench.endpoint(device, &config);
+        bench.ehci.configure(device, bench.now).unwrap();
+        bench.settled(device);
+        let data = [segment(0x2000, 512)];
+        bench.submit(bulk_in, &transfer(0, Direction::In, &data));
+        for token in 0..10 {
+            bench.submit(bulk_in, &transfer(token + 1, Direction::In, &data));
+            bench.walker.walk(&[(1, IN, Answer::All)]);
+            let done = ended(bulk_in, token, Outcome::Complete, 512);
+            assert_eq!(bench.poll(), Some(done));
         }
     });
 }
@@ -583,7 +615,7 @@ fn a_lost_answer_is_found_in_the_command_register() {
 #[test]
 fn a_deaf_doorbell_costs_a_pause_and_nothing_else() {
     bench(|bench| {
-        let (_, bulk_in, bulk_out) = bench.disk();
+        let (device, bulk_in, bulk_out) = bench.disk();
         bench.bus.set_bell(Bell::Deaf);
         let wrapper = [segment(0x1000, 31)];
         bench.submit(bulk_out, &transfer(1, Direction::Out, &wrapper));
@@ -593,6 +625,16 @@ fn a_deaf_doorbell_costs_a_pause_and_nothing_else() {
         bench.walker.walk(&[(2, OUT, Answer::All)]);
         let done = ended(bulk_out, 1, Outcome::Complete, 31);
         assert_eq!(bench.until_event(), done, "the neighbour goes on");
+        let control = bench.ehci.endpoint0(device).unwrap();
+        let request = Transfer {
+            setup: Some(SetupPacket::set_configuration(1)),
+            ..transfer(2, Direction::Out, &[])
+        };
+        bench.submit(control, &request);
+        let answers = [(0, SETUP, Answer::All), (0, IN, Answer::All)];
+        bench.walker.walk(&answers);
+        let done = ended(control, 2, Outcome::Complete, 0);
+        assert_eq!(bench.until_event(), done, "and the one behind it");
     });
 }
 
@@ -620,6 +662,10 @@ fn one_doorbell_serves_all_endpoints_of_a_device() {
         bench.submit(bulk_out, &quiet(transfer(2, Direction::Out, &data)));
         while bench.poll().is_some() {}
         bench.bus.written();
+        let owner = Owner::Device(1, 0);
+        let rules = Rules::aligned(8);
+        let control = bench.pool.allocate(owner, Class::Command, 8, rules);
+        assert!(control.is_ok(), "what the core holds in the device's name");
         bench.ehci.close_device(device, bench.now).unwrap();
         let mut cancelled = Vec::new();
         loop {
@@ -651,10 +697,10 @@ fn one_doorbell_serves_all_endpoints_of_a_device() {
 #[test]
 fn the_address_of_a_closed_device_is_free_again() {
     bench(|bench| {
-        for _ in 0..3 {
+        for round in 0..200 {
             let device = bench.open();
             let addressing = bench.ehci.address_device(device, bench.now);
-            assert_eq!(addressing, Ok(Addressing::Software(1)));
+            assert_eq!(addressing, Ok(Addressing::Software(round % 127 + 1)));
             bench.ehci.close_device(device, bench.now).unwrap();
             bench.settled(device);
         }
@@ -808,7 +854,9 @@ fn a_boot_loaders_running_schedules_are_stopped_before_the_reset() {
     with_options(Options::default(), |bench| {
         bench.bus.set(0x20, 0x0008_0031);
         bench.bus.set(0x24, 0xc000);
+        bench.bus.set(0x30, 7);
         bench.start();
+        assert_eq!(bench.bus.get(0x30), 0, "CTRLDSSEGMENT");
         let commands: Vec<u32> = bench
             .bus
             .written()
@@ -827,6 +875,19 @@ fn a_boot_loaders_running_schedules_are_stopped_before_the_reset() {
             ]
         );
         assert_eq!(bench.bus.get(0x20 + 0x40), 1, "ports are ours");
+    });
+}
+
+#[test]
+fn a_reset_that_does_not_end_is_a_typed_fault() {
+    with_options(Options::default(), |bench| {
+        bench.bus.set_endless_reset();
+        let begun = bench.now;
+        bench.ehci.start(&mut bench.pool, bench.now);
+        let fault = Event::Started(Err(ControllerFault::ResetTimeout));
+        assert_eq!(bench.until_event(), fault);
+        assert!(bench.now.since(begun) < Duration::from_millis(300));
+        assert_eq!(bench.pool.usage().used, 0);
     });
 }
 

@@ -65,7 +65,8 @@ pub(super) enum Work {
     Evaluating(u16),
     Configuring,
     UpdatingHub(HubInfo),
-    Disabling,
+    /// Disable Slot is under way, for the n-th time.
+    Disabling(u8),
     /// The controller has let go; transfers are to be reported.
     Disabled,
     /// To be reported.

@@ -159,11 +159,15 @@ impl<B: Bus> Xhci<'_, B> {
     /// stopped, and the other way round: its context tells.
     fn quiesce_step(&mut self, place: usize, tries: u8, completion: Completion, now: Instant) {
         let next = match completion.code {
-            code::SUCCESS => self.stopped(place),
+            code::SUCCESS => {
+                self.note_reset(place);
+                self.stopped(place)
+            }
             code::CONTEXT_STATE if tries < TRIES => match self.context_state(place) {
                 state::HALTED => self.reset_endpoint(place, tries, now),
                 state::RUNNING => self.stop_endpoint(place, tries, now),
-                // Stopped already, or in error, which Set TR Dequeue Pointer ends.
+                // Stopped already, or in error, which Set TR Dequeue Pointer ends: in both cases the
+                // sequence is what it was.
                 _ => self.stopped(place),
             },
             _ => completion.result(),
@@ -190,16 +194,22 @@ impl<B: Bus> Xhci<'_, B> {
         Some(read(device.contexts.as_ref()?, endpoint.dci))
     }
 
+    /// A command has succeeded: if it was Reset Endpoint, the sequence is at zero now.
+    fn note_reset(&mut self, place: usize) {
+        if let Some(endpoint) = self.endpoints.get_mut(place) {
+            endpoint.sequence_reset |= matches!(endpoint.work, EndpointWork::Resetting(_));
+        }
+    }
+
     /// The controller has let go of an endpoint: its transfers can be taken back.
     fn stopped(&mut self, place: usize) -> Result<(), HostError> {
         let position = self.with_contexts(place, |contexts, dci| contexts.endpoint_position(dci));
         let endpoint = self.endpoints.get_mut(place).ok_or(HostError::Stale)?;
-        let was_reset = matches!(endpoint.work, EndpointWork::Resetting(_));
-        endpoint.sequence_reset |= was_reset;
+        let was_halted = matches!(endpoint.work, EndpointWork::Resetting(_));
         endpoint.state = EndpointState::Stopped;
         endpoint.work = EndpointWork::Draining;
         if let (Some(transfers), false, Some(position)) =
-            (&mut endpoint.transfers, was_reset, position)
+            (&mut endpoint.transfers, was_halted, position)
         {
             transfers.settle_stop(&mut self.records, position);
         }

@@ -10,9 +10,13 @@ use super::device::{CONTROL, DeviceState, NO_ENDPOINT, Work, endpoint0_config};
 use super::endpoint::EndpointState;
 use super::trb::{Trb, code, kind};
 use crate::dma::{Allocation, Owner, Pool};
-use crate::host::{Attachment, DeviceHandle, Event, HostError};
+use crate::host::{Attachment, ControllerFault, DeviceHandle, Event, HostError};
 use crate::mmio::Bus;
 use crate::time::Instant;
+
+/// How often Disable Slot is tried. Policy: the memory of a device cannot be given back without it, and
+/// the one thing left is to stop the controller with all its devices.
+const DISABLE_TRIES: u8 = 3;
 
 /// Taking and giving back.
 impl<B: Bus> Xhci<'_, B> {
@@ -110,7 +114,7 @@ impl<B: Bus> Xhci<'_, B> {
         let result = completion.result();
         let result = match (work, result) {
             (Work::Enabling, Ok(())) => self.enabled(index, completion.slot),
-            (Work::Disabling, _) => return self.disabled(index, completion),
+            (Work::Disabling(tries), _) => return self.disabled(index, completion, tries, now),
             (_, Ok(())) if !closing => {
                 self.adopt(index, work, pool);
                 Ok(())
@@ -165,7 +169,11 @@ impl<B: Bus> Xhci<'_, B> {
                     device.hub = Some(hub);
                 }
             }
-            Work::Idle | Work::Enabling | Work::Disabling | Work::Disabled | Work::Finished(_) => {}
+            Work::Idle
+            | Work::Enabling
+            | Work::Disabling(_)
+            | Work::Disabled
+            | Work::Finished(_) => {}
         }
     }
 
@@ -191,6 +199,10 @@ impl<B: Bus> Xhci<'_, B> {
     /// Takes the slot away from the device: its endpoints are stopped before, each by a command
     /// ahead of Disable Slot, so that none is cut off within a packet (`xHCI 1.2 §4.6.4`).
     pub(super) fn disable(&mut self, index: usize, now: Instant) {
+        self.try_to_disable(index, 1, now);
+    }
+
+    fn try_to_disable(&mut self, index: usize, tries: u8, now: Instant) {
         let Ok(slot) = self.slot_of(index) else {
             self.set_work(index, Work::Disabled);
             return self.mark_pending();
@@ -198,20 +210,21 @@ impl<B: Bus> Xhci<'_, B> {
         self.stop_all_endpoints(index, now);
         let command = Trb::command(kind::DISABLE_SLOT, slot, 0);
         if self
-            .device_command(index, Work::Disabling, command, now)
+            .device_command(index, Work::Disabling(tries), command, now)
             .is_err()
         {
             self.set_work(index, Work::Idle);
         }
     }
 
-    fn disabled(&mut self, index: usize, completion: Completion) {
+    fn disabled(&mut self, index: usize, completion: Completion, tries: u8, now: Instant) {
         let gone = matches!(completion.code, code::SUCCESS | code::SLOT_NOT_ENABLED);
+        if !gone && tries < DISABLE_TRIES {
+            return self.try_to_disable(index, tries + 1, now);
+        }
         if !gone {
-            // The controller keeps the slot: so does the device, until the controller is stopped.
-            let result = completion.result();
-            self.set_work(index, Work::Finished(result));
-            return self.mark_pending();
+            // It may reach the device's memory for as long as it runs.
+            return self.die(ControllerFault::KeepsDevice);
         }
         if let (Some(base), Ok(slot)) = (&self.base, self.slot_of(index)) {
             base.set_slot(slot, 0);

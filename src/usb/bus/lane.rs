@@ -435,20 +435,20 @@ impl<C: Driver> Bus<'_, C> {
     /// with a new reset may cure: it is closed, and its port gets the attempts that are left.
     pub fn try_again(&mut self, device: DeviceId, error: UsbError, now: Instant) {
         if let Some(entry) = self.device_mut(device) {
-            entry.given_up = Some(error);
+            entry.retry = Some(error);
             self.close(device, now);
         }
     }
 
-    /// A device that was given up is closed, unless it was pulled meanwhile.
-    pub(super) fn given_up_closed(&mut self, device: DeviceId, now: Instant) {
+    /// A device is closed: if for another attempt, and it was not pulled meanwhile, its port gets it.
+    pub(super) fn retry_closed(&mut self, device: DeviceId, now: Instant) {
         let Some(entry) = self.device(device) else {
             return;
         };
-        let (attempt, given_up) = (entry.attempt, entry.given_up);
+        let (attempt, retry) = (entry.attempt, entry.retry);
         let on_it = |entry: &PortEntry| entry.state == PortState::Occupied(device);
         let port = self.ports.iter().position(on_it);
-        if let (Some(error), Some(port)) = (given_up, port) {
+        if let (Some(error), Some(port)) = (retry, port) {
             self.attempt_failed(port, attempt, error, now);
         }
     }

@@ -123,7 +123,7 @@ pub struct Pipe {
     pub(crate) handle: EndpointHandle,
 }
 
-/// The storage of a bus, from the caller of the stack.
+/// The storage of a bus, from the caller of the stack. Of each slice 255 entries are used at most.
 #[derive(Debug)]
 pub struct BusStorage<'s, C> {
     /// One for each controller.
@@ -151,6 +151,12 @@ pub struct Bus<'s, C> {
     next_deadline: Instant,
 }
 
+/// The part of a table that its numbers, which are bytes, can count: 255 entries.
+pub(crate) fn countable<T>(table: &mut [T]) -> &mut [T] {
+    let length = table.len().min(usize::from(u8::MAX));
+    table.get_mut(..length).unwrap_or_default()
+}
+
 impl<'s, C: Driver> Bus<'s, C> {
     /// A bus without controllers, on `pool`.
     pub fn new(storage: BusStorage<'s, C>, pool: Pool<'s>) -> Self {
@@ -160,9 +166,9 @@ impl<'s, C: Driver> Bus<'s, C> {
             devices,
         } = storage;
         Self {
-            controllers,
-            ports,
-            devices,
+            controllers: countable(controllers),
+            ports: countable(ports),
+            devices: countable(devices),
             pool,
             cursor: 0,
             taken: 0,

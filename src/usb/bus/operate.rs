@@ -1,7 +1,7 @@
 //! Operations on devices: carries out what [`Running`] answers, and closes devices.
 
 use super::lane::data_offset;
-use super::{Bus, BusEvent, ControllerState, Driver, Fate, token};
+use super::{Bus, BusEvent, Driver, Fate, token};
 use crate::dma::Segment;
 use crate::host::{DeviceHandle, EndpointHandle, HostError, Outcome, Report, Sequence, Transfer};
 use crate::platform::ControllerId;
@@ -248,7 +248,7 @@ impl<C: Driver> Bus<'_, C> {
         let state = self.device(id).map(|entry| entry.state);
         matches!(
             state,
-            None | Some(DeviceState::Closing | DeviceState::Orphaned)
+            None | Some(DeviceState::Closing | DeviceState::Orphaned(_))
         )
     }
 
@@ -257,7 +257,7 @@ impl<C: Driver> Bus<'_, C> {
         let Some(entry) = self.device_mut(id) else {
             return;
         };
-        if matches!(entry.state, DeviceState::Closing | DeviceState::Orphaned) {
+        if matches!(entry.state, DeviceState::Closing | DeviceState::Orphaned(_)) {
             return;
         }
         entry.state = DeviceState::Closing;
@@ -271,19 +271,20 @@ impl<C: Driver> Bus<'_, C> {
         // may know nothing and still reach memory: its devices are closed when it has stopped.
         if self.runs(controller) && begun == Some(Err(HostError::Stale)) {
             if let Some(entry) = self.device_mut(id) {
-                entry.state = DeviceState::Orphaned;
+                entry.state = DeviceState::Orphaned(Fate::Gone);
             }
             self.wake_at(now);
         }
     }
 
     pub(super) fn closed(&mut self, id: DeviceId, now: Instant) -> Option<BusEvent> {
-        let controller = self.device(id)?.controller;
+        let entry = self.device(id)?;
+        let controller = entry.controller;
+        let will_return = entry.state == DeviceState::Orphaned(Fate::Returning);
         let on_lane = self.is_on_lane(id);
-        self.given_up_closed(id, now);
+        self.retry_closed(id, now);
         self.release(id);
-        let is_restarting = self.controller_state(controller) == Some(ControllerState::Restarting);
-        let fate = if self.port_left(id, now) || is_restarting {
+        let fate = if self.port_left(id, now) || will_return {
             Fate::Returning
         } else {
             Fate::Gone

@@ -56,15 +56,15 @@ impl<C: Driver> Bus<'_, C> {
                 }
                 PortState::PoweringOn(now + POWER_ON)
             }
-            PortState::PoweringOn(_) => match self.take_port_status(&entry) {
-                Some(status) if status.connected => PortState::Waiting(now, 0),
-                _ => PortState::Empty,
-            },
+            // Nothing has shown itself.
+            PortState::PoweringOn(_) => PortState::Empty,
             // A waiting port is taken by the lane.
             _ => return,
         };
         if let Some(entry) = self.ports.get_mut(index) {
             entry.state = next;
+            // What comes later is another one.
+            entry.kept &= next != PortState::Empty;
         }
     }
 
@@ -162,7 +162,9 @@ impl<C: Driver> Bus<'_, C> {
             (false, _) => !status.connected || status.connect_changed,
         };
         match entry.state {
-            PortState::Empty if status.connected => self.arrive(index, protocol, now),
+            PortState::Empty | PortState::PoweringOn(_) if status.connected => {
+                self.arrive(index, protocol, now);
+            }
             PortState::Debouncing(_)
             | PortState::Waiting(..)
             | PortState::Failed(_)

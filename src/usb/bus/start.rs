@@ -3,13 +3,13 @@
 //! A controller that dies is stopped, which ends its DMA; its devices are closed; then it is
 //! started again, at most [`RESTARTS`] times.
 
-use super::{Bus, BusEvent, Driver};
+use super::{Bus, BusEvent, Driver, Fate};
 use crate::host::{Capabilities, ControllerFault, PortProtocol, RootPort};
 use crate::platform::ControllerId;
 use crate::time::Instant;
-use crate::usb::device::DeviceState;
+use crate::usb::device::{DeviceId, DeviceState};
 use crate::usb::error::UsbError;
-use crate::usb::port::{PortEntry, PortState};
+use crate::usb::port::{POWER_ON, PortEntry, PortState};
 
 /// How often a controller that died is started again. Policy: once may be an accident, twice is a
 /// pattern; a loop of resets would hold up the others for ever.
@@ -134,6 +134,10 @@ impl<C: Driver> Bus<'_, C> {
         let Some(slot) = self.controllers.get_mut(usize::from(controller.0)) else {
             return;
         };
+        if slot.state != ControllerState::Starting {
+            // It was told to stop meanwhile.
+            return;
+        }
         slot.state = match result {
             Ok(()) => ControllerState::Running,
             Err(fault) => ControllerState::Failed(fault),
@@ -142,9 +146,12 @@ impl<C: Driver> Bus<'_, C> {
             for port in self
                 .ports
                 .iter_mut()
-                .filter(|port| port.controller == controller)
+                .filter(|port| port.in_use && port.controller == controller)
             {
-                port.changed = port.in_use;
+                port.changed = true;
+                if port.kept {
+                    port.state = PortState::PoweringOn(now + POWER_ON);
+                }
             }
         }
         self.wake_at(now);
@@ -202,28 +209,36 @@ impl<C: Driver> Bus<'_, C> {
     /// by [`Bus::release_dead_devices`], after which the controller may start again.
     fn orphan(&mut self, controller: ControllerId, now: Instant) {
         let is_restarting = self.controller_state(controller) == Some(ControllerState::Restarting);
+        for index in 0..self.devices.len() {
+            let fate = match self.id_of(index) {
+                Some(id) if is_restarting && self.is_plugged(id) => Fate::Returning,
+                _ => Fate::Gone,
+            };
+            let Some(entry) = self.devices.get_mut(index) else {
+                break;
+            };
+            if entry.in_use && entry.controller == controller {
+                entry.state = DeviceState::Orphaned(fate);
+                entry.deadline = Instant::NEVER;
+                entry.operation = None;
+            }
+        }
         for port in self
             .ports
             .iter_mut()
             .filter(|port| port.controller == controller)
         {
+            port.kept = is_restarting && port.device().is_some();
             port.state = PortState::Empty;
             port.changed = false;
-            port.kept = is_restarting;
-        }
-        for entry in self
-            .devices
-            .iter_mut()
-            .filter(|entry| entry.controller == controller)
-        {
-            if entry.in_use {
-                entry.state = DeviceState::Orphaned;
-                entry.deadline = Instant::NEVER;
-                entry.operation = None;
-            }
         }
         self.pool.reclaim_controller(controller.0);
         self.wake_at(now);
+    }
+
+    /// Whether a port says that this device is on it: it was neither pulled nor given up.
+    fn is_plugged(&self, id: DeviceId) -> bool {
+        self.ports.iter().any(|port| port.device() == Some(id))
     }
 
     /// Releases one device of a stopped controller, and restarts a controller that has none left.
@@ -240,7 +255,7 @@ impl<C: Driver> Bus<'_, C> {
     }
 
     fn release_orphan(&mut self, now: Instant) -> Option<BusEvent> {
-        let is_orphan = |state| matches!(state, DeviceState::Orphaned);
+        let is_orphan = |state| matches!(state, DeviceState::Orphaned(_));
         let index = self
             .devices
             .iter()

@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 use super::{BusStorage, ControllerSlot};
 use crate::dma::testing::TestMemory;
-use crate::dma::{Pool, PoolRecord};
+use crate::dma::{CoherentRegion, Pool, PoolRecord};
 use crate::host::{
     Addressing, Attachment, Capabilities, ControllerFault, DeviceHandle, Devices, EndpointConfig,
     EndpointHandle, Endpoints, Event, HostController, HostError, HubInfo, Hubs, Outcome,
@@ -182,12 +182,18 @@ impl Fake {
     }
 }
 
+/// Memory for a pool, and what devices reach of it.
+pub(crate) fn region() -> (CoherentRegion, TestMemory) {
+    let memory = TestMemory::new(0x4000_0000, 16 * 4096);
+    (memory.region(), memory)
+}
+
 /// A bus with fake controllers of two ports each, all of it leaked.
 pub(crate) fn fake_bus(
     controllers: usize,
     protocol: PortProtocol,
 ) -> (Bus<'static, Fake>, Vec<Fake>) {
-    let memory = TestMemory::new(0x4000_0000, 16 * 4096);
+    let (region, memory) = region();
     let slots = (0..controllers).map(|_| ControllerSlot::EMPTY);
     let storage = BusStorage {
         controllers: slots.collect::<Vec<_>>().leak(),
@@ -197,7 +203,7 @@ pub(crate) fn fake_bus(
             .collect::<Vec<_>>()
             .leak(),
     };
-    let pool = Pool::new(memory.region(), vec![PoolRecord::EMPTY; 32].leak());
+    let pool = Pool::new(region, vec![PoolRecord::EMPTY; 32].leak());
     let mut bus = Bus::new(storage, pool);
     let fakes: Vec<_> = (0..controllers)
         .map(|_| Fake::new(2, protocol, memory))

@@ -304,6 +304,16 @@ mod a_controller {
     }
 
     #[test]
+    fn that_is_stopped_while_it_starts_does_not_run() {
+        let (mut bus, fakes) = fake_bus(1, PortProtocol::Usb2);
+        fakes[0].state().silent.push(Call::Stop);
+        fakes[0].state().connect(0, true);
+        bus.stop(START);
+        assert_eq!(run(&mut bus, START, START + WHILE), []);
+        assert_eq!(state(&bus, 0), ControllerState::Stopping);
+    }
+
+    #[test]
     fn that_does_not_run_has_no_port_reset() {
         let (mut bus, fakes) = running(1);
         let fake = &fakes[0];
@@ -342,6 +352,117 @@ mod a_controller {
         assert_eq!(state(&bus, 0), ControllerState::Running);
         assert_eq!(state(&bus, 1), ControllerState::Running);
     }
+}
+
+mod a_controller_that_starts_again {
+    use super::*;
+
+    /// A controller that died and stops when it is told a second time.
+    fn stopping(before: impl FnOnce(&mut Bus<'static, Fake>, DeviceId, Instant)) -> BusEvent {
+        let (mut bus, fake, device, now) = with_device();
+        fake.state().silent.extend([Call::Stop, Call::Close]);
+        before(&mut bus, device, now);
+        run(&mut bus, now, now + WHILE);
+        fake.state().events.push_back(DIED);
+        run(&mut bus, now, now + WHILE);
+        fake.state().events.push_back(Event::Stopped(Ok(())));
+        let events = run(&mut bus, now, now + WHILE);
+        assert!(!bus.is_kept(device));
+        events[0]
+    }
+
+    #[test]
+    fn brings_a_device_back_that_was_in_use_or_being_reset() {
+        let in_use = stopping(|_, _, _| {});
+        assert!(matches!(in_use, BusEvent::Closed(_, Fate::Returning)));
+        let in_reset = stopping(|bus, device, now| bus.reset_device(device, now));
+        assert!(matches!(in_reset, BusEvent::Closed(_, Fate::Returning)));
+    }
+
+    #[test]
+    fn does_not_bring_back_what_was_given_up() {
+        let given_up = stopping(|bus, device, now| bus.give_up(device, now));
+        assert!(matches!(given_up, BusEvent::Closed(_, Fate::Gone)));
+    }
+
+    #[test]
+    fn finds_the_device_gone_and_takes_what_comes_next_for_another_one() {
+        let (mut bus, fake, _, now) = with_device();
+        fake.state().silent.push(Call::Stop);
+        fake.state().events.push_back(DIED);
+        run(&mut bus, now, now + WHILE);
+        // Pulled while nobody looked: the controller's reset has cleared the change.
+        fake.state().ports[0].connected = false;
+        fake.state().events.push_back(Event::Stopped(Ok(())));
+        run(&mut bus, now, now + WHILE);
+        fake.state().connect(0, true);
+        let events = run(&mut bus, now, now + WHILE);
+        let [BusEvent::Described(other)] = events[..] else {
+            panic!("{events:?}")
+        };
+        assert!(!bus.is_kept(other));
+    }
+
+    #[test]
+    fn knows_a_device_again_that_shows_itself_within_three_seconds() {
+        let (mut bus, fake, _, now) = with_device();
+        fake.state().silent.push(Call::Stop);
+        fake.state().events.push_back(DIED);
+        run(&mut bus, now, now + WHILE);
+        fake.state().ports[0].connected = false;
+        fake.state().events.push_back(Event::Stopped(Ok(())));
+        let later = now + WHILE + Duration::from_millis(2_500);
+        run(&mut bus, now + WHILE, later);
+        fake.state().connect(0, true);
+        let events = run(&mut bus, later, later + Duration::from_secs(1));
+        let [BusEvent::Described(again)] = events[..] else {
+            panic!("{events:?}")
+        };
+        assert!(bus.is_kept(again));
+    }
+
+    #[test]
+    fn takes_what_was_plugged_into_an_empty_port_meanwhile_for_another_device() {
+        let (mut bus, fake, device, now) = with_device();
+        fake.state().silent.extend([Call::Stop, Call::Close]);
+        fake.state().connect(0, false);
+        let events = run(&mut bus, now, now + WHILE);
+        assert_eq!(events, [BusEvent::Gone(device)]);
+        fake.state().events.push_back(DIED);
+        run(&mut bus, now, now + WHILE);
+        fake.state().connect(0, true);
+        fake.state().events.push_back(Event::Stopped(Ok(())));
+        let events = run(&mut bus, now, now + WHILE);
+        let [
+            BusEvent::Closed(closed, Fate::Gone),
+            BusEvent::Described(other),
+        ] = events[..]
+        else {
+            panic!("{events:?}")
+        };
+        assert_eq!(closed, device);
+        assert!(!bus.is_kept(other));
+    }
+}
+
+/// A number that wraps would name another device.
+#[test]
+fn a_table_longer_than_its_numbers_is_used_as_far_as_they_count() {
+    let mut ports = vec![PortEntry::EMPTY; 700];
+    assert_eq!(countable(&mut ports).len(), 255);
+    assert_eq!(countable(&mut ports[..2]).len(), 2);
+    let (region, _) = super::testing::region();
+    let storage = BusStorage {
+        controllers: vec![ControllerSlot::<Fake>::EMPTY].leak(),
+        ports: ports.leak(),
+        devices: (0..700)
+            .map(|_| DeviceEntry::EMPTY)
+            .collect::<Vec<_>>()
+            .leak(),
+    };
+    let bus = Bus::new(storage, Pool::new(region, &mut []));
+    assert_eq!(bus.devices().count(), 0);
+    assert_eq!((bus.ports.len(), bus.devices.len()), (255, 255));
 }
 
 mod one_poll {

@@ -3,7 +3,7 @@
 //!
 //! The models are an independent reading of the specifications. They use no type and no constant of
 //! the driver library, except in [`adapter`], which dresses a [`machine::Machine`] up as the
-//! platform that the library runs on, and in the hook by which the library tells of its stores.
+//! platform that the library runs on, in [`board_adapter`], and in the hook by which the library tells of its stores.
 //!
 //! | module | what it models |
 //! |---|---|
@@ -12,12 +12,15 @@
 //! | [`clock`], [`random`] | virtual time and chance, both decided by one seed |
 //! | [`controller`] | host controllers, register by register |
 //! | [`device`] | USB devices, packet by packet |
-//! | [`adapter`] | the machine as the library's platform |
+//! | [`board`] | what a board's controllers need before they can be touched |
+//! | [`adapter`], [`board_adapter`] | the machine as the library's platform, a board as its registers |
 //!
 //! What breaks a rule fails the run: a controller or the memory panics with the section at the very
 //! access that broke it; a device records it, and its list panics when the test drops it.
 
 pub mod adapter;
+pub mod board;
+pub mod board_adapter;
 mod broken;
 pub mod clock;
 pub mod controller;

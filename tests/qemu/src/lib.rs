@@ -6,10 +6,11 @@
 
 mod u_boot;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use xtask::board::{self, Board};
 use xtask::qemu::{Machine, Setup, UsbDisk};
 use xtask::transcript::{Patience, Transcript};
@@ -32,15 +33,19 @@ impl Bench {
     ///
     /// When QEMU can't be had or the image does not build.
     pub fn virt(controller: &str) -> Result<Self> {
-        static VIRT: OnceLock<Result<(Board, PathBuf), String>> = OnceLock::new();
-        let prepared =
-            VIRT.get_or_init(|| prepare("qemu-virt").map_err(|error| format!("{error:#}")));
-        let (board, image) = prepared
-            .as_ref()
-            .map_err(|line| anyhow::anyhow!(line.clone()))?;
+        Self::of("qemu-virt", controller)
+    }
+
+    /// A board with one of its controllers.
+    ///
+    /// # Errors
+    ///
+    /// When QEMU can't be had or the image does not build.
+    pub fn of(board: &str, controller: &str) -> Result<Self> {
+        let prepared = prepared(board)?;
         Ok(Self {
-            board,
-            image: image.clone(),
+            board: &prepared.0,
+            image: prepared.1.clone(),
             controller: controller.to_owned(),
         })
     }
@@ -63,9 +68,10 @@ impl Bench {
     ///
     /// # Errors
     ///
-    /// When the board has no such controller.
+    /// When the board has no such controller, or its card can't be made.
     pub fn setup(&self, command_line: &str, disks: &[&UsbDisk]) -> Result<Setup> {
-        Ok(self.machine(disks)?.with_kernel(&self.image, command_line))
+        self.machine(disks)?
+            .with_image(self.board, &self.image, command_line)
     }
 
     /// Boots and listens until the board has powered off well.
@@ -90,6 +96,18 @@ impl Bench {
 /// When it does not.
 pub fn listen(machine: &mut Machine) -> Result<Transcript> {
     Transcript::of_run(machine, Patience::default())
+}
+
+/// The board of that name and its image, built once in this process.
+fn prepared(name: &str) -> Result<&'static (Board, PathBuf)> {
+    type Prepared = Result<&'static (Board, PathBuf), String>;
+    static BOARDS: Mutex<BTreeMap<String, Prepared>> = Mutex::new(BTreeMap::new());
+    let mut boards = BOARDS.lock().unwrap_or_else(PoisonError::into_inner);
+    let prepared = boards.entry(name.to_owned()).or_insert_with(|| {
+        let prepared = prepare(name).map_err(|error| format!("{error:#}"))?;
+        Ok(Box::leak(Box::new(prepared)))
+    });
+    prepared.clone().map_err(|line| anyhow!(line))
 }
 
 fn prepare(name: &str) -> Result<(Board, PathBuf)> {

@@ -12,7 +12,7 @@ use crate::workspace;
 
 /// What `board.toml` says.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Board {
     /// The name on the command line.
     pub name: String,
@@ -24,6 +24,8 @@ pub struct Board {
     pub package: String,
     /// What is made of the binary.
     pub image: ImageKind,
+    /// For cards: the directory of Debian's U-Boot package that has the board's build.
+    pub u_boot: Option<String>,
     /// How it is emulated, for boards that can be.
     pub qemu: Option<Emulation>,
 }
@@ -34,19 +36,28 @@ pub struct Board {
 pub enum ImageKind {
     /// A raw arm64 Image with the 64-byte header that Linux's `booting.rst` describes.
     Arm64,
+    /// An SD card for an Allwinner chip, with the board's U-Boot and our image on it.
+    SunxiCard,
 }
 
 /// How QEMU emulates a board.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Emulation {
     /// The emulator's program name.
     pub program: String,
     /// The machine, CPU and memory.
     pub arguments: Vec<String>,
+    /// Whether the board's power-off ends the emulator; else its last word does.
+    #[serde(default = "yes")]
+    pub powers_off: bool,
     /// The USB host controllers that `--controller` takes; the first is the default.
     #[serde(rename = "controller")]
     pub controllers: Vec<ControllerChoice>,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// A USB host controller to put into the machine.

@@ -8,6 +8,7 @@ use object::read::elf::{FileHeader, ProgramHeader};
 use object::{Endianness, elf};
 
 use crate::board::{Board, ImageKind};
+use crate::disk::card;
 use crate::toolchain::{self, Core};
 use crate::{command, workspace};
 
@@ -26,13 +27,24 @@ pub fn build(board: &Board) -> Result<PathBuf> {
     let core = toolchain::bare_metal_core(&[&board.target])?;
     let program = build_program(board, core)?;
     let bytes = fs::read(&program).with_context(|| format!("cannot read {}", program.display()))?;
-    let image = flatten(&bytes).with_context(|| format!("{}", program.display()))?;
+    let Flat { start, image } =
+        flatten(&bytes).with_context(|| format!("{}", program.display()))?;
+    let images = workspace::output("images")?;
     match board.image {
-        ImageKind::Arm64 => expect_arm64_header(&image)?,
+        ImageKind::Arm64 => {
+            expect_arm64_header(&image)?;
+            let path = images.join(format!("{}.bin", board.name));
+            write_if_changed(&path, &image)?;
+            Ok(path)
+        }
+        ImageKind::SunxiCard => {
+            let path = images.join(format!("{}.img", board.name));
+            let u_boot = board.u_boot.as_ref();
+            let u_boot = u_boot.with_context(|| format!("{}: no u-boot", board.name))?;
+            card::make(&path, u_boot, &image, start)?;
+            Ok(path)
+        }
     }
-    let path = workspace::output("images")?.join(format!("{}.bin", board.name));
-    write_if_changed(&path, &image)?;
-    Ok(path)
 }
 
 fn build_program(board: &Board, core: Core) -> Result<PathBuf> {
@@ -46,14 +58,27 @@ fn build_program(board: &Board, core: Core) -> Result<PathBuf> {
         "board",
     ]);
     command::loud(&mut cargo)?;
+    Ok(program(board))
+}
+
+/// Where [`build`] leaves the ELF file that the image is made of: QEMU and debuggers take it.
+pub fn program(board: &Board) -> PathBuf {
     let directory = workspace::bare_metal_target()
         .join(&board.target)
         .join("board");
-    Ok(directory.join(&board.package))
+    directory.join(&board.package)
+}
+
+/// What an ELF file puts into memory.
+struct Flat {
+    /// The lowest physical address.
+    start: u64,
+    /// The bytes from there on, gaps zero.
+    image: Vec<u8>,
 }
 
 /// The bytes that an ELF file puts into memory, from its lowest physical address on, gaps zero.
-fn flatten(file: &[u8]) -> Result<Vec<u8>> {
+fn flatten(file: &[u8]) -> Result<Flat> {
     match file.get(4) {
         Some(&elf::ELFCLASS64) => flatten_class::<elf::FileHeader64<Endianness>>(file),
         Some(&elf::ELFCLASS32) => flatten_class::<elf::FileHeader32<Endianness>>(file),
@@ -61,7 +86,7 @@ fn flatten(file: &[u8]) -> Result<Vec<u8>> {
     }
 }
 
-fn flatten_class<Elf: FileHeader<Endian = Endianness>>(file: &[u8]) -> Result<Vec<u8>> {
+fn flatten_class<Elf: FileHeader<Endian = Endianness>>(file: &[u8]) -> Result<Flat> {
     let header = Elf::parse(file)?;
     let endian = header.endian()?;
     let mut pieces = Vec::new();
@@ -81,7 +106,7 @@ fn flatten_class<Elf: FileHeader<Endian = Endianness>>(file: &[u8]) -> Result<Ve
     lay_out(&pieces)
 }
 
-fn lay_out(pieces: &[(u64, &[u8])]) -> Result<Vec<u8>> {
+fn lay_out(pieces: &[(u64, &[u8])]) -> Result<Flat> {
     let start = pieces
         .iter()
         .map(|&(address, _)| address)
@@ -100,7 +125,7 @@ fn lay_out(pieces: &[(u64, &[u8])]) -> Result<Vec<u8>> {
         let offset = usize::try_from(address - start)?;
         image[offset..offset + data.len()].copy_from_slice(data);
     }
-    Ok(image)
+    Ok(Flat { start, image })
 }
 
 fn expect_arm64_header(image: &[u8]) -> Result<()> {
@@ -125,26 +150,28 @@ mod tests {
 
     #[test]
     fn segments_are_laid_by_physical_address_with_zeros_between() {
-        let image = lay_out(&[(0x1004, &[3, 4]), (0x1000, &[1, 2])]).unwrap();
-        assert_eq!(image, [1, 2, 0, 0, 3, 4]);
+        let flat = lay_out(&[(0x1004, &[3, 4]), (0x1000, &[1, 2])]).unwrap();
+        assert_eq!(flat.image, [1, 2, 0, 0, 3, 4]);
+        assert_eq!(flat.start, 0x1000);
     }
 
     #[test]
     fn segments_far_apart_are_refused() {
-        let error = lay_out(&[(0, &[1]), (1 << 40, &[2])]).unwrap_err();
+        let error = lay_out(&[(0, &[1]), (1 << 40, &[2])]).err().unwrap();
         assert!(error.to_string().contains("linker script"));
     }
 
     #[test]
     fn a_file_that_is_no_elf_is_refused() {
-        assert_eq!(flatten(b"MZ..").unwrap_err().to_string(), "not an ELF file");
+        let error = flatten(b"MZ..").err().unwrap();
+        assert_eq!(error.to_string(), "not an ELF file");
     }
 
     #[test]
     fn this_very_test_program_can_be_flattened() {
         let program = fs::read(std::env::current_exe().unwrap()).unwrap();
-        let image = flatten(&program).unwrap();
-        assert_eq!(&image[1..4], b"ELF");
+        let flat = flatten(&program).unwrap();
+        assert_eq!(&flat.image[1..4], b"ELF");
     }
 
     #[test]

@@ -8,8 +8,10 @@
 //! | [`workspace`] | where things are: the repository, the boards, the build directory, logs |
 //! | [`progress`], [`command`] | long steps with elapsed time; child processes with one-line failures |
 //! | [`packages`] | QEMU and the disk tools, installed when they are missing |
+//! | `apt` | packages that are unpacked below the build directory, not installed |
 //! | [`toolchain`] | `core` for the bare-metal targets, by the first of three ways that works |
 //! | [`board`], [`image`] | boards found by looking in `platforms/`, and their images |
+//! | [`u_boot`] | the boards' own boot loaders, and the files that they take |
 //! | [`disk`] | disk images made and checked with the real tools |
 //! | [`qemu`], [`marker`], [`transcript`] | the emulator, its console and its control socket; what the board says in marker lines |
 //! | [`demo`], [`run`] | the demo, its verdict, and a plain run |
@@ -17,6 +19,7 @@
 //!
 //! Errors are [`anyhow::Error`]s whose alternate form (`{:#}`) is one line that says what to do.
 
+mod apt;
 pub mod board;
 pub mod check;
 pub mod command;
@@ -31,4 +34,5 @@ pub mod run;
 pub mod test;
 pub mod toolchain;
 pub mod transcript;
+pub mod u_boot;
 pub mod workspace;

@@ -36,6 +36,14 @@ pub const DISK_TOOLS: [Need; 4] = [
     need("mcopy", "mtools"),
 ];
 
+/// What makes SD cards, beside the [`DISK_TOOLS`].
+pub const CARD_TOOLS: [Need; 4] = [
+    need("sfdisk", "fdisk"),
+    need("mkfs.vfat", "dosfstools"),
+    need("mcopy", "mtools"),
+    need("mkimage", "u-boot-tools"),
+];
+
 /// The real U-Boot for QEMU's `virt` machine.
 pub const U_BOOT_QEMU: Need = need("/usr/lib/u-boot/qemu_arm64/u-boot.bin", "u-boot-qemu");
 

@@ -38,7 +38,7 @@ pub fn run(options: &Options) -> Result<()> {
     packages::ensure(&packages::QEMU)?;
     let image = image::build(&board)?;
     let mut setup = Setup::new(emulation, controller)
-        .with_kernel(&image, options.command_line())
+        .with_image(&board, &image, options.command_line())?
         .with_echo(Echo::On);
     if let Some(disk) = &options.disk {
         setup = setup.with_disk(&UsbDisk::new("disk0", disk, Access::ReadOnly));

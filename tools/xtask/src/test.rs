@@ -41,6 +41,7 @@ fn needs() -> Vec<packages::Need> {
     [
         &packages::QEMU[..],
         &packages::DISK_TOOLS[..],
+        &packages::CARD_TOOLS[..],
         &[packages::U_BOOT_QEMU],
     ]
     .concat()

@@ -56,7 +56,11 @@ impl Transcript {
             if marker.word() == "fail" {
                 bail!("the board failed: {}", marker.reason());
             }
+            let last = marker.word() == "done";
             transcript.markers.push(marker);
+            if last {
+                machine.end_after_last_word()?;
+            }
         }
         machine.wait_for_end(POWER_OFF_DEADLINE)?;
         transcript.expect_good_end()?;

@@ -5,10 +5,9 @@
 //! Trusted Firmware, and guests of a hypervisor end up the same. What it costs is EL2 itself: a
 //! boot loader that must start its next stage at EL2 has to stay there.
 //!
-//! What is pure (page tables, the words of a syndrome) is compiled and tested on the host too.
+//! What is pure (the words of a syndrome) is compiled and tested on the host too.
 
 pub mod syndrome;
-pub mod tables;
 
 #[cfg(all(target_arch = "aarch64", target_os = "none"))]
 mod bare;

@@ -4,6 +4,8 @@
 
 use tock_registers::{LocalRegisterCopy, register_bitfields};
 
+use crate::fault;
+
 register_bitfields! {u64,
     Esr [
         FAULT_STATUS OFFSET(0) NUMBITS(6) [],
@@ -75,17 +77,7 @@ impl Syndrome {
                     | Class::DataAbort
             )
         );
-        abort.then(|| match self.0.read(Esr::FAULT_STATUS) {
-            0x00..=0x03 => "address beyond the tables",
-            0x04..=0x07 => "nothing is mapped there",
-            0x08..=0x0b => "access flag clear",
-            0x0c..=0x0f => "the mapping does not allow it",
-            0x10 | 0x14..=0x17 => "the bus answered with an error",
-            0x18 | 0x1c..=0x1f => "parity or ECC error",
-            0x21 => "misaligned access to device memory, or with the MMU off",
-            0x30 => "conflicting TLB entries",
-            _ => "other fault",
-        })
+        abort.then(|| fault::words(self.0.read(Esr::FAULT_STATUS) as u32))
     }
 
     fn data_abort(self) -> &'static str {

@@ -2,5 +2,6 @@
 
 mod demo;
 mod hot_plug;
+mod orange_pi;
 mod several_disks;
 mod start;

@@ -64,7 +64,7 @@ fn whole_demo(board: &Board, controller: &ControllerChoice) -> Result<String> {
 
     let usb_disk = UsbDisk::new("disk0", disk.path(), Access::ReadWrite);
     let setup = Setup::new(board.emulation()?, controller)
-        .with_kernel(&image, "rootport.mode=demo")
+        .with_image(board, &image, "rootport.mode=demo")?
         .with_disk(&usb_disk);
     let transcript = boot(&setup)?;
 
@@ -90,7 +90,7 @@ fn read_users_disk(board: &Board, controller: &ControllerChoice, disk: &Path) ->
     let image = image::build(board)?;
     let usb_disk = UsbDisk::new("disk0", disk, Access::ReadOnly);
     let setup = Setup::new(board.emulation()?, controller)
-        .with_kernel(&image, "rootport.mode=read")
+        .with_image(board, &image, "rootport.mode=read")?
         .with_disk(&usb_disk);
     let before = Fingerprint::of(disk)?;
     let transcript = boot(&setup)?;

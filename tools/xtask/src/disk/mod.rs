@@ -2,8 +2,10 @@
 //!
 //! The layout is written down in `docs/demo-protocol.md`. [`DemoDisk::make`] writes an image file;
 //! after a run [`DemoDisk::check_file_system`], [`DemoDisk::check_copied_file`] and
-//! [`DemoDisk::check_scratch`] look at what the board left on it.
+//! [`DemoDisk::check_scratch`] look at what the board left on it. [`card`] makes the cards that boards
+//! boot from.
 
+pub mod card;
 pub mod contents;
 mod layout;
 mod sparse;
@@ -18,6 +20,9 @@ use self::layout::{DISK_LENGTH, FAT_LENGTH, FAT_START, SCRATCH_START};
 pub use self::layout::{FAT_PARTITION, Layout, Partition, SCRATCH_PARTITION, Table};
 use crate::packages;
 use crate::workspace;
+
+/// Bytes of a cluster of the demo disk.
+const CLUSTER_SIZE: u32 = 4096;
 
 /// An image file with the demo disk's layout.
 #[derive(Clone, Debug)]
@@ -65,7 +70,7 @@ impl DemoDisk {
         let work = tempfile::tempdir_in(workspace::output("disks")?)?;
         let volume = work.path().join("fat.img");
         File::create_new(&volume)?.set_len(FAT_LENGTH)?;
-        tools::format_fat(&volume, self.layout.block_size)?;
+        tools::format_fat(&volume, self.layout.block_size, CLUSTER_SIZE)?;
         let tree = work.path().join("tree");
         contents::write_tree(&tree)?;
         tools::copy_tree_in(&tree, &volume)?;

@@ -34,9 +34,9 @@ pub(super) fn partition(image: &Path, script: &str) -> Result<()> {
     Ok(())
 }
 
-/// Makes a FAT32 file system over a whole file: clusters of 4 KiB, the same identity every time.
-pub(super) fn format_fat(volume: &Path, sector_size: u32) -> Result<()> {
-    let sectors_in_cluster = (4096 / sector_size).to_string();
+/// Makes a FAT32 file system over a whole file, the same identity every time.
+pub(super) fn format_fat(volume: &Path, sector_size: u32, cluster_size: u32) -> Result<()> {
+    let sectors_in_cluster = (cluster_size / sector_size).to_string();
     let mut command = command::tool("mkfs.vfat");
     command
         .args([

@@ -22,7 +22,8 @@ use tempfile::TempDir;
 pub use self::console::{Console, Echo};
 pub use self::qmp::Qmp;
 pub use self::storage::{Access, UsbDisk};
-use crate::board::{ControllerChoice, Emulation};
+use crate::board::{Board, ControllerChoice, Emulation, ImageKind};
+use crate::disk::card::{Card, Handoff};
 use crate::marker::Marker;
 use crate::{command, workspace};
 
@@ -39,6 +40,8 @@ pub struct Setup {
     arguments: Vec<String>,
     bus: String,
     echo: Echo,
+    powers_off: bool,
+    card: Option<Card>,
 }
 
 impl Setup {
@@ -49,6 +52,8 @@ impl Setup {
             arguments: emulation.arguments.clone(),
             bus: controller.bus.clone(),
             echo: Echo::Off,
+            powers_off: emulation.powers_off,
+            card: None,
         };
         if let Some(device) = &controller.device {
             setup = setup.with(["-device", device]);
@@ -68,6 +73,37 @@ impl Setup {
     #[must_use]
     pub fn with_kernel(self, image: &Path, command_line: &str) -> Self {
         self.with(["-kernel", &image.to_string_lossy(), "-append", command_line])
+    }
+
+    /// Starts the board's image with this kernel command line, as the board starts: directly, or by
+    /// its U-Boot from a card.
+    ///
+    /// # Errors
+    ///
+    /// When the card can't be made.
+    pub fn with_image(self, board: &Board, image: &Path, command_line: &str) -> Result<Self> {
+        match board.image {
+            ImageKind::Arm64 => Ok(self.with_kernel(image, command_line)),
+            ImageKind::SunxiCard => {
+                let card = Card::with_words(image, command_line, Handoff::default())?;
+                Ok(self.with_card(card))
+            }
+        }
+    }
+
+    /// Boots from an SD card, which goes away with the last owner of the setup and its machines.
+    #[must_use]
+    pub fn with_card(mut self, card: Card) -> Self {
+        let drive = format!("if=sd,format=raw,file={}", card.path().display());
+        self.card = Some(card);
+        self.with(["-drive", &drive])
+    }
+
+    /// Has the disks that follow on the bus of another controller that the machine has.
+    #[must_use]
+    pub fn with_bus_of(mut self, controller: &ControllerChoice) -> Self {
+        self.bus.clone_from(&controller.bus);
+        self
     }
 
     /// Puts a disk on the USB bus.
@@ -107,6 +143,8 @@ impl Setup {
             qmp: None,
             complaints,
             bus: self.bus.clone(),
+            powers_off: self.powers_off,
+            _card: self.card.clone(),
             _directory: directory,
         };
         machine.connect(&socket, &self.program)?;
@@ -150,6 +188,8 @@ pub struct Machine {
     process: Process,
     complaints: Complaints,
     bus: String,
+    powers_off: bool,
+    _card: Option<Card>,
     _directory: TempDir,
 }
 
@@ -235,6 +275,18 @@ impl Machine {
                 _ => {}
             }
         }
+    }
+
+    /// Has the emulator end after the board's last word, where the board can't switch itself off.
+    ///
+    /// # Errors
+    ///
+    /// When QEMU refuses.
+    pub fn end_after_last_word(&mut self) -> Result<()> {
+        if !self.powers_off {
+            self.qmp()?.execute("quit", serde_json::json!({}))?;
+        }
+        Ok(())
     }
 
     /// Waits until the emulator ends by itself: a board that powers off ends it with success.
@@ -328,6 +380,7 @@ mod tests {
         let emulation = Emulation {
             program: "qemu-system-aarch64".into(),
             arguments: arguments.iter().map(|&word| word.to_owned()).collect(),
+            powers_off: true,
             controllers: Vec::new(),
         };
         let none = ControllerChoice {

@@ -30,6 +30,9 @@ pub struct UsbDisk {
     pub access: Access,
     /// Bytes in a block: 512 or 4096.
     pub block_size: u32,
+    /// The port of the bus; the first free one where there is none. QEMU 7.2 wants different ports
+    /// for disks on different controllers that are not on PCI.
+    pub port: Option<u8>,
 }
 
 impl UsbDisk {
@@ -40,6 +43,7 @@ impl UsbDisk {
             image: image.to_owned(),
             access,
             block_size: 512,
+            port: None,
         }
     }
 
@@ -62,7 +66,8 @@ impl UsbDisk {
             words.extend(["-device".to_owned(), self.device(bus).to_string()]);
         } else {
             // `usb-storage` has no block size of its own: the bridge and its SCSI disk apart.
-            let bridge = json!({ "driver": "usb-bot", "id": self.device_id(), "bus": bus });
+            let mut bridge = json!({ "driver": "usb-bot", "id": self.device_id(), "bus": bus });
+            self.place(&mut bridge);
             let disk = json!({
                 "driver": "scsi-hd",
                 "bus": format!("{}.0", self.device_id()),
@@ -78,7 +83,17 @@ impl UsbDisk {
 
     /// The device alone, as `device_add` takes it.
     pub(super) fn device(&self, bus: &str) -> Value {
-        json!({ "driver": "usb-storage", "id": self.device_id(), "bus": bus, "drive": self.id })
+        let mut device = json!({
+            "driver": "usb-storage", "id": self.device_id(), "bus": bus, "drive": self.id,
+        });
+        self.place(&mut device);
+        device
+    }
+
+    fn place(&self, device: &mut Value) {
+        if let Some(port) = self.port {
+            device["port"] = port.to_string().into();
+        }
     }
 
     fn block_node(&self) -> Value {

@@ -13,7 +13,6 @@
 //! these builds get the variable. `rust-toolchain.toml` says why the compiler is pinned.
 
 mod archive;
-mod sources;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -16,9 +16,9 @@ use aarch64_cpu::registers::{
     CNTHCTL_EL2, CNTVOFF_EL2, ELR_EL2, HCR_EL2, SCTLR_EL1, SPSR_EL2, Writeable,
 };
 
-use super::address_space::{AddressSpace, CONTROL_MMU_OFF};
 use super::exceptions;
-use crate::aarch64::tables::{MapError, Memory};
+use super::mmu::CONTROL_MMU_OFF;
+use crate::address_space::AddressSpace;
 use crate::board;
 use crate::device_tree::{self, DeviceTree};
 use crate::power::{self, Reason};
@@ -82,7 +82,7 @@ fn run(mut memory: AddressSpace, device_tree: usize) -> Result<(), Reason> {
     let facts = board::facts();
     let tree = find_device_tree(device_tree, facts.device_tree)
         .ok_or("no device tree in x0 nor where this board keeps one")?;
-    map_first(&mut memory, facts.devices, tree).map_err(told)?;
+    memory.map_first(facts.devices, tree)?;
     // SAFETY: the image, the stacks, the console and the device tree are mapped one to one.
     unsafe { memory.enable() };
     println!(
@@ -93,7 +93,7 @@ fn run(mut memory: AddressSpace, device_tree: usize) -> Result<(), Reason> {
     // SAFETY: `tree` was checked for its magic and its size, is mapped, and nothing writes there.
     let device_tree = unsafe { DeviceTree::at(tree.start) }?;
     for ram in device_tree.memory() {
-        memory.map_ram(ram).map_err(told)?;
+        memory.map_ram(ram)?;
     }
     let dma_pool = memory.take_pool();
     (facts.main)(Start {
@@ -111,20 +111,4 @@ fn find_device_tree(passed: usize, usual: Option<usize>) -> Option<Region> {
         .into_iter()
         .flatten()
         .find_map(|address| unsafe { device_tree::extent(address) })
-}
-
-fn map_first(memory: &mut AddressSpace, devices: &[Region], tree: Region) -> Result<(), MapError> {
-    memory.map_image()?;
-    for &region in devices {
-        memory.map(region, Memory::Device)?;
-    }
-    memory.map_ram(tree)
-}
-
-fn told(error: MapError) -> &'static str {
-    match error {
-        MapError::BadRegion(_) => "memory map: a region is not made of pages below 2^48",
-        MapError::Conflict(_) => "memory map: regions of different kinds overlap",
-        MapError::NoTables => "memory map: out of translation tables",
-    }
 }

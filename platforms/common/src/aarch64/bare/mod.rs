@@ -1,12 +1,11 @@
 //! The part of `aarch64` that touches system registers: bare metal only.
 
-mod address_space;
 mod entry;
 mod exceptions;
 pub mod interrupts;
+pub(crate) mod mmu;
 pub mod timer;
 
-pub use address_space::AddressSpace;
 pub use entry::{Start, entry_level};
 
 /// Stops this core for good.

@@ -60,7 +60,7 @@ impl Ehci {
         self.plan_next(around);
     }
 
-    /// §4.4, §4.8.4: interrupt transfers, then a start event for the asynchronous schedule. A turn
+    /// §4.4, §4.8.5: interrupt transfers, then a start event for the asynchronous schedule. A turn
     /// that begins in the middle was planned for want of work: there was none for the periodic
     /// schedule at its beginning.
     fn begin_microframe(&mut self, around: &mut Surroundings<'_>) -> Option<()> {

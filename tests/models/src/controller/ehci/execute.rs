@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ping_protocol_goes_by_table_4_14() {
+    fn the_ping_protocol_goes_by_section_4_11() {
         assert_eq!(out(true).packet(), Packet::Ping);
         assert_eq!(out(true).judge(Reply::Ack), Went::Room);
         assert_eq!(out(true).judge(Reply::Nak), Went::PutOff);

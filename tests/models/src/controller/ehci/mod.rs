@@ -14,7 +14,7 @@
 //! | `registers` | the register map: width, which bits are reserved | 2.2, 2.3 |
 //! | `operational` | USBCMD to CONFIGFLAG: run, halt, reset, schedule enables | 2.3, 4.1 |
 //! | `interrupts` | status bits, the threshold, the line | 2.3.2, 4.15 |
-//! | `ports` | PORTSC and the state of each root port | 2.3.9, 4.2, 4.3 |
+//! | `ports` | PORTSC and the state of each root port | 2.3.9, 4.2 |
 //! | `bus` | one transaction on all enabled ports; which turn comes when | 4.4 |
 //! | `token`, `queue_head`, `transfer_descriptor`, `buffer` | structures, field by field | 3.5, 3.6 |
 //! | `ownership` | what the controller may hold of memory, and who changed it | 4.8, 4.10 |
@@ -103,6 +103,8 @@ enum Due {
     Threshold,
     /// A controller that was left running is looked at for the first time.
     Adopt,
+    /// The controller dies as a test has planned it.
+    Die(Death),
 }
 
 /// A modelled EHCI controller.
@@ -166,6 +168,9 @@ impl Ehci {
             new.agenda.add(from, Due::OverCurrent(port, true));
             new.agenda.add(to, Due::OverCurrent(port, false));
         }
+        if let Some((at, death)) = new.faults.death {
+            new.agenda.add(at, Due::Die(death));
+        }
         new
     }
 
@@ -196,14 +201,9 @@ impl Ehci {
         Some(())
     }
 
-    fn die_on_time(&mut self, around: &mut Surroundings<'_>) {
-        if let Some((at, death)) = self.faults.death
-            && around.now >= at
-        {
-            self.faults.death = None;
-            self.death = Some(death);
-            *around.noticed = true;
-        }
+    fn die(&mut self, around: &mut Surroundings<'_>, death: Death) {
+        self.death = Some(death);
+        *around.noticed = true;
     }
 
     fn do_due(&mut self, around: &mut Surroundings<'_>, due: Due) {
@@ -218,6 +218,7 @@ impl Ehci {
             Due::Bus(life) => self.take_turn(around, life),
             Due::Threshold => self.reach_threshold(around),
             Due::Adopt => self.adopt(around),
+            Due::Die(death) => self.die(around, death),
         }
     }
 }
@@ -241,7 +242,6 @@ impl Controller for Ehci {
     }
 
     fn run(&mut self, around: &mut Surroundings<'_>) {
-        self.die_on_time(around);
         while let Some(due) = self.agenda.take_due(around.now) {
             self.do_due(around, due);
         }

@@ -232,6 +232,9 @@ impl Ehci {
         }
         let old = self.operational.command;
         self.check_schedule_enables(old, value);
+        if value & !old & (ASYNC_ENABLE | PERIODIC_ENABLE) != 0 {
+            self.check_memory_released(around, "a schedule's enable bit");
+        }
         self.operational.command = value & !(DOORBELL | COMMAND_RESERVED);
         match (old & RUN, value & RUN) {
             (0, RUN) => self.begin_run(around),
@@ -427,6 +430,11 @@ impl Ehci {
             value & !SOURCES == 0,
             "EHCI 1.0 §2.3.3",
             "USBINTR = {value:#x}: reserved bits are written as zero"
+        );
+        require!(
+            value & ROLLOVER == 0,
+            "model",
+            "the interrupt of a frame list rollover is not modelled"
         );
         self.interrupts.enabled = value;
     }

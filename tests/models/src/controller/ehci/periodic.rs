@@ -18,14 +18,6 @@ const ENDLESS: usize = 256;
 impl Ehci {
     /// The periodic schedule has just been switched on.
     pub(super) fn begin_periodic(&mut self, around: &mut Surroundings<'_>) {
-        self.check_memory_released(around, "PSE");
-        let base = self.frame_list();
-        let length = 4 * self.operational.frame_list_length() as usize;
-        require!(
-            around.memory.is_mapped(base, length),
-            "EHCI 1.0 §4.6",
-            "{length} bytes of the frame list at {base:#x} are not all memory"
-        );
         self.walk_periodic(around);
         self.plan_turn(timing::next_microframe(around.now));
     }
@@ -148,9 +140,10 @@ impl Ehci {
             if held.head.is_idle() && !self.advance(around, at)? {
                 break;
             }
-            let head = &self.held.get(at)?.head;
+            let held = self.held.get(at)?;
+            let head = &held.head;
             around.now = self.turn.free_at.max(around.now);
-            if !head.token().is_active() || !timing::fits(around.now, head.cost()) {
+            if !head.token().is_active() || held.stuck || !timing::fits(around.now, head.cost()) {
                 break;
             }
             self.execute(around, at, List::Periodic)?;

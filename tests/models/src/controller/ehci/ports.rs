@@ -1,11 +1,11 @@
 //! Root ports: PORTSC, and what a connection, a reset, a companion or a lost device does to it
-//! (EHCI 1.0 §2.3.9, §4.2, §4.3).
+//! (EHCI 1.0 §2.3.9, §4.2).
 
 use super::interrupts::PORT_CHANGE;
 use super::{Due, Ehci, Traits};
 use crate::broken::require;
 use crate::controller::Surroundings;
-use crate::device::{Link, MILLISECOND, Nanoseconds, UsbDevice};
+use crate::device::{Link, MICROSECOND, MILLISECOND, Nanoseconds, UsbDevice};
 
 const CONNECTED: u32 = 1;
 const CONNECT_CHANGE: u32 = 1 << 1;
@@ -32,6 +32,8 @@ const RESERVED: u32 = 0xff80_0200;
 
 /// USB 2.0 §7.1.7.5, tDRSTR: how long a root port's reset lasts.
 const RESET_LENGTH: Nanoseconds = 50 * MILLISECOND;
+/// The driver's clock counts whole microseconds: it may be off by one at each end.
+const CLOCK_STEP: Nanoseconds = 2 * MICROSECOND;
 
 /// Where a port is with its reset.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -134,14 +136,6 @@ impl Port {
 }
 
 impl Ehci {
-    /// What the device in a port shows to the companion controller that owns it, if one does.
-    #[must_use]
-    pub fn companion_sees(&self, port: usize, now: Nanoseconds) -> Option<Link> {
-        let port = self.ports.get(port)?;
-        let device = port.device.as_ref()?;
-        device.link(now).filter(|_| port.owner && port.powered)
-    }
-
     pub(super) fn plug_device(
         &mut self,
         around: &mut Surroundings<'_>,
@@ -340,7 +334,7 @@ impl Ehci {
     ) {
         let held = around.now - since;
         require!(
-            held >= RESET_LENGTH || !self.ports[index].connected,
+            held + CLOCK_STEP >= RESET_LENGTH || !self.ports[index].connected,
             "USB 2.0 §7.1.7.5",
             "port {index} was in reset for {} µs only",
             held / 1_000
@@ -405,7 +399,7 @@ impl Ehci {
         }
     }
 
-    /// §4.3.1: too much current switches the port off, where power can be switched at all.
+    /// §4.2.5: too much current switches the port off, where power can be switched at all.
     pub(super) fn over_current(&mut self, around: &mut Surroundings<'_>, index: usize, on: bool) {
         let port = &mut self.ports[index];
         port.over_current = on;

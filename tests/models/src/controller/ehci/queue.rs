@@ -86,8 +86,8 @@ impl Ehci {
             ),
             None => broken!(
                 "EHCI 1.0 §4.10.2",
-                "the qTD at {place:#x} came alive without having been handed over: its memory is \
-                 used for something else"
+                "the qTD at {place:#x} is active for the controller and not for the CPU: a store that \
+                 takes it back is still under way"
             ),
         }
     }
@@ -148,7 +148,7 @@ impl Ehci {
             .write_words(place + 4 * TOKEN as u64, &[token.0]);
         *around.noticed = true;
         self.look(around, at);
-        // §4.10.7, §4.15.1: IOC, or a short packet; and any error that halts.
+        // §4.10.8, §4.15.1: IOC, or a short packet; and any error that halts.
         let short = token.bytes() != 0 && !token.is_halted();
         if token.interrupts() || short {
             self.raise_at_threshold(around, COMPLETION);

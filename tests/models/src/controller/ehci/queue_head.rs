@@ -29,7 +29,7 @@ impl Pointer {
     }
 }
 
-/// Typ of a queue head (§3.1, table 3-2).
+/// Typ of a queue head (§3.1).
 pub(super) const QUEUE_HEAD: u32 = 1;
 
 /// EPS.
@@ -212,7 +212,7 @@ impl QueueHead {
         );
         require!(
             !self.is_list_head(),
-            "EHCI 1.0 §4.8.5",
+            "EHCI 1.0 §4.8.6",
             "the queue head at {at:#x} in the periodic schedule has its H bit set"
         );
         require!(
@@ -275,12 +275,13 @@ impl QueueHead {
             "EHCI 1.0 §4.12.2",
             "the split interrupt queue head at {at:#x} has the S-mask {start:#x}"
         );
-        let too_early = start | start << 1;
+        // Without an FSTN a split ends in the frame in which it began.
+        let too_early = (start << 2) - 1;
         require!(
             complete != 0 && complete & too_early == 0,
             "EHCI 1.0 §4.12.2",
             "the split interrupt queue head at {at:#x} starts by {start:#x} and completes by \
-             {complete:#x}: not before two microframes later"
+             {complete:#x}: not from two microframes later on in the same frame"
         );
     }
 }

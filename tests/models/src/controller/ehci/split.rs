@@ -32,7 +32,7 @@ impl Ehci {
                 self.complete_periodic_split(around, at, microframe)
             }
             (List::Periodic, true) if head.start_mask() & 1 << microframe != 0 => {
-                // A whole interval has passed without its complete-splits (§4.12.2.4.3).
+                // A whole interval has passed without its complete-splits (§4.12.2.5).
                 let mut token = head.token();
                 token.set(status::MISSED_MICROFRAME, true);
                 token.set(status::COMPLETE_SPLIT, false);
@@ -89,7 +89,7 @@ impl Ehci {
         }
     }
 
-    /// §4.12.2.4.1, Do-Start-Split: no handshake follows.
+    /// §4.12.2.5, Do-Start-Split: no handshake follows.
     fn start_periodic_split(&mut self, around: &mut Surroundings<'_>, at: u64) -> Option<()> {
         self.hand_over(around, at, true)?;
         let head = &mut self.held.get_mut(at)?.head;
@@ -99,7 +99,7 @@ impl Ehci {
         self.finish(around, at, token)
     }
 
-    /// §4.12.2.4.2, Do-Complete-Split: NYET in the last one is an error.
+    /// §4.12.2.5, Do-Complete-Split: NYET in the last one is an error.
     fn complete_periodic_split(
         &mut self,
         around: &mut Surroundings<'_>,
@@ -162,9 +162,9 @@ impl Ehci {
         token.set(status::COMPLETE_SPLIT, false);
         token.set(TRANSLATOR_ERROR, went == Went::Failed);
         held.head.set_token(token);
-        let patience = around.now + timing::PATIENCE;
-        let put_off = went == Went::PutOff;
-        held.quiet_until = put_off.then_some(patience);
+        // Nobody knows when a device below a hub will be ready: a leap of a microframe at the most.
+        let put_off = went == Went::PutOff && held.list == List::Asynchronous;
+        held.quiet_until = put_off.then_some(around.now + timing::MICROFRAME);
         if !put_off {
             self.traversal.made_progress();
         }

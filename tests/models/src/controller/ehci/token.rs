@@ -1,4 +1,4 @@
-//! [`Token`]: the third word of a qTD and of a queue head's overlay (EHCI 1.0 §3.5.3, table 3-16).
+//! [`Token`]: the third word of a qTD and of a queue head's overlay (EHCI 1.0 §3.5.3).
 
 /// Bits of the status byte.
 pub(super) mod status {
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_lie_where_table_3_16_has_them() {
+    fn fields_lie_where_section_3_5_3_has_them() {
         let token = Token(0x8005_9d8c);
         assert_eq!(token.toggle(), 1);
         assert_eq!(token.bytes(), 5);

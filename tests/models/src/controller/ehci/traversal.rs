@@ -6,7 +6,7 @@ use super::{Ehci, List, timing};
 use crate::controller::Surroundings;
 use crate::device::Nanoseconds;
 
-/// The NAK counter reload control (§4.9.1, figure 4-10).
+/// The NAK counter reload control (§4.9.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum NakReload {
     #[default]
@@ -49,7 +49,7 @@ impl Traversal {
         self.progress = true;
     }
 
-    /// §4.8.5, §4.9.1: what the head of the list does. Whether the list is empty.
+    /// §4.8.6, §4.9.1: what the head of the list does. Whether the list is empty.
     fn visit_head(&mut self) -> bool {
         let empty = !self.reclamation;
         self.reclamation = false;
@@ -75,14 +75,13 @@ enum Visit {
 impl Ehci {
     /// The asynchronous schedule has just been switched on.
     pub(super) fn begin_asynchronous(&mut self, around: &mut Surroundings<'_>) {
-        self.check_memory_released(around, "ASE");
         self.traversal.reset();
         self.walk_asynchronous(around);
         self.start_event(around);
         self.plan_turn((around.now + 1).max(self.turn.free_at));
     }
 
-    /// §4.8.4: the traversal begins in a new microframe, or after sleep.
+    /// §4.8.5: the traversal begins in a new microframe, or after sleep.
     pub(super) fn start_event(&mut self, _around: &mut Surroundings<'_>) {
         if !self.operational.is_on(List::Asynchronous) {
             return;
@@ -184,7 +183,8 @@ impl Ehci {
         }
         let held = self.held.get(at)?;
         let head = &held.head;
-        if !head.token().is_active() || (head.nak_reload() != 0 && head.nak_count() == 0) {
+        let waits = head.nak_reload() != 0 && head.nak_count() == 0;
+        if !head.token().is_active() || held.stuck || waits {
             return Some(Visit::Passed);
         }
         if !timing::fits(around.now, head.cost()) {

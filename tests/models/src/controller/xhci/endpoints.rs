@@ -231,7 +231,10 @@ impl Xhci {
     ) {
         let addresses_64 = self.traits.addresses_64;
         let concerns = |ring: &Ring| stored.is_none_or(|(at, length)| ring.is_next(at, length));
-        if let Some(ring) = self.command_ring().filter(|ring| concerns(ring)) {
+        // A command ring that does not run (CRR) is the driver's to change (§4.6.1.2).
+        if self.commands.is_running()
+            && let Some(ring) = self.command_ring().filter(|ring| concerns(ring))
+        {
             ring.look(around.memory, addresses_64);
         }
         for slot in self

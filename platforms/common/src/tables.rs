@@ -1,10 +1,14 @@
-//! Translation tables: 4 KiB granule, four levels, 48 bits, one to one.
+//! Translation tables: 4 KiB granule, one to one, in the 64-bit descriptors that AArch64 and the
+//! Large Physical Address Extension of ARMv7 share.
 //!
 //! Who calls it: `AddressSpace`, before the MMU is on and after. It builds with plain stores of
 //! aligned words, so that it runs with the MMU off. Invariants: what is mapped stays mapped, with
 //! the attributes that it has (a change would need break-before-make); nothing is mapped both
 //! writable and executable.
-//! Read first: ARM DDI 0487 §D8.3 (descriptor formats), §D8.2.7 (4 KiB granule).
+//! Read first: ARM DDI 0487 §D8.3 (descriptor formats), §D8.2.7 (4 KiB granule); for 32 bits ARM DDI
+//! 0406C §B3.6 (long-descriptor format).
+
+use core::ops::Range;
 
 use tock_registers::fields::FieldValue;
 use tock_registers::register_bitfields;
@@ -36,11 +40,12 @@ register_bitfields! {u64,
         ACCESSED OFFSET(10) NUMBITS(1) [],
         ADDRESS OFFSET(12) NUMBITS(36) [],
         PRIVILEGED_NO_EXECUTE OFFSET(53) NUMBITS(1) [],
+        /// In AArch64 for unprivileged code, which there is none of; in ARMv7 for all.
         NO_EXECUTE OFFSET(54) NUMBITS(1) [],
     ]
 }
 
-/// Value of MAIR_EL1 for the attribute indices of [`Memory`]: normal write-back (0xff), normal
+/// Value of MAIR_EL1 or MAIR0 for the attribute indices of [`Memory`]: normal write-back (0xff), normal
 /// non-cacheable (0x44), device nGnRE (0x04), device nGnRnE (0x00). DDI 0487 §D17.2.97.
 pub const MEMORY_ATTRIBUTES: u64 = 0x00_04_44_ff;
 
@@ -67,7 +72,7 @@ impl Memory {
         let data = Descriptor::PRIVILEGED_NO_EXECUTE::SET + Descriptor::NO_EXECUTE::SET;
         let cached = Descriptor::ATTRIBUTES::Cached + Descriptor::SHAREABILITY::Inner;
         let kind = match self {
-            Self::Code => cached + Descriptor::ACCESS::ReadOnly + Descriptor::NO_EXECUTE::SET,
+            Self::Code => cached + Descriptor::ACCESS::ReadOnly,
             Self::Constants => cached + Descriptor::ACCESS::ReadOnly + data,
             Self::Data => cached + data,
             Self::Uncached => {
@@ -83,7 +88,7 @@ impl Memory {
 /// Why a region was not mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MapError {
-    /// The region does not start and end on a page, or reaches beyond 48 bits.
+    /// The region does not start and end on a page, or reaches beyond the address space.
     BadRegion(Region),
     /// The address is mapped already, with other attributes. Map it once, as what it is.
     Conflict(usize),
@@ -91,13 +96,37 @@ pub enum MapError {
     NoTables,
 }
 
+/// The level of the root table, and with it the size of the address space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Root {
+    /// 48 bits of AArch64, four levels.
+    Level0,
+    /// 32 bits of ARMv7, three levels; the root has four entries that count (DDI 0406C §B3.6.5).
+    Level1,
+}
+
+impl Root {
+    const fn level(self) -> u32 {
+        match self {
+            Self::Level0 => 0,
+            Self::Level1 => 1,
+        }
+    }
+
+    const fn address_bits(self) -> u32 {
+        match self {
+            Self::Level0 => 48,
+            Self::Level1 => 32,
+        }
+    }
+}
+
 const ENTRIES: usize = 512;
 const LAST_LEVEL: u32 = 3;
-const ADDRESS_BITS: u32 = 48;
-const ADDRESS_MASK: u64 = ((1 << ADDRESS_BITS) - 1) & !(PAGE as u64 - 1);
+const ADDRESS_MASK: u64 = ((1 << 48) - 1) & !(PAGE as u64 - 1);
 
 /// Bytes that one entry of a table covers: 512 GiB at level 0, 4 KiB at level 3.
-const fn span(level: u32) -> usize {
+const fn span(level: u32) -> u64 {
     1 << (39 - 9 * level)
 }
 
@@ -110,28 +139,24 @@ struct Table([u64; ENTRIES]);
 #[repr(C, align(4096))]
 pub struct Tables<const N: usize> {
     tables: [Table; N],
+    root: Root,
     /// Tables in use beyond the root.
     used: usize,
-}
-
-impl<const N: usize> Default for Tables<N> {
-    fn default() -> Self {
-        Self::new()
-    }
 }
 
 impl<const N: usize> Tables<N> {
     /// An empty address space.
     #[must_use]
-    pub const fn new() -> Self {
+    pub const fn new(root: Root) -> Self {
         assert!(N > 0, "the root needs a table");
         Self {
             tables: [const { Table([0; ENTRIES]) }; N],
+            root,
             used: 0,
         }
     }
 
-    /// The address of the root table, for TTBR0_EL1.
+    /// The address of the root table, for TTBR0_EL1 or TTBR0.
     #[must_use]
     pub fn root(&self) -> usize {
         self.address(0)
@@ -144,29 +169,30 @@ impl<const N: usize> Tables<N> {
     ///
     /// [`MapError`]; what was mapped before the error stays mapped.
     pub fn map(&mut self, region: Region, memory: Memory) -> Result<(), MapError> {
-        if region.to_pages() != region || region.end() > 1 << ADDRESS_BITS {
+        let (start, end) = (region.start as u64, region.end() as u64);
+        if region.to_pages() != region || end > 1 << self.root.address_bits() {
             return Err(MapError::BadRegion(region));
         }
-        self.fill(0, 0, region, memory.attributes().value)
+        let level = self.root.level();
+        self.fill(0, level, start..end, memory.attributes().value)
     }
 
     fn fill(
         &mut self,
         table: usize,
         level: u32,
-        region: Region,
+        range: Range<u64>,
         attributes: u64,
     ) -> Result<(), MapError> {
         let span = span(level);
-        let mut start = region.start;
-        while start < region.end() {
-            let end = region.end().min((start & !(span - 1)) + span);
-            let index = (start / span) % ENTRIES;
-            let piece = Region::between(start, end);
-            if piece.length == span && self.set_leaf(table, level, index, start, attributes)? {
+        let mut start = range.start;
+        while start < range.end {
+            let end = range.end.min((start & !(span - 1)) + span);
+            let index = (start / span) as usize % ENTRIES;
+            if end - start == span && self.set_leaf(table, level, index, start, attributes)? {
             } else if !self.is_covered(table, level, index, attributes) {
                 let child = self.child(table, level, index, start)?;
-                self.fill(child, level + 1, piece, attributes)?;
+                self.fill(child, level + 1, start..end, attributes)?;
             }
             start = end;
         }
@@ -179,7 +205,7 @@ impl<const N: usize> Tables<N> {
         table: usize,
         level: u32,
         index: usize,
-        address: usize,
+        address: u64,
         attributes: u64,
     ) -> Result<bool, MapError> {
         // Level 0 has no blocks (DDI 0487 §D8.3.1).
@@ -191,13 +217,13 @@ impl<const N: usize> Tables<N> {
         } else {
             0
         };
-        let leaf = address as u64 | attributes | page;
+        let leaf = address | attributes | page;
         let entry = &mut self.tables[table].0[index];
         match *entry {
-            0 => *entry = leaf,
+            0 => store(entry, leaf),
             present if present == leaf => {}
             present if level < LAST_LEVEL && is_table(present) => return Ok(false),
-            _ => return Err(MapError::Conflict(address)),
+            _ => return Err(MapError::Conflict(address as usize)),
         }
         Ok(true)
     }
@@ -214,27 +240,43 @@ impl<const N: usize> Tables<N> {
         table: usize,
         level: u32,
         index: usize,
-        address: usize,
+        address: u64,
     ) -> Result<usize, MapError> {
         let entry = self.tables[table].0[index];
         if is_table(entry) && level < LAST_LEVEL {
             return Ok(((entry & ADDRESS_MASK) as usize - self.root()) / PAGE);
         }
         if entry != 0 {
-            return Err(MapError::Conflict(address));
+            return Err(MapError::Conflict(address as usize));
         }
         let child = self.used + 1;
         if child >= N {
             return Err(MapError::NoTables);
         }
         self.used = child;
-        self.tables[table].0[index] = self.address(child) as u64
-            | (Descriptor::VALID::SET + Descriptor::TABLE_OR_PAGE::SET).value;
+        let next = Descriptor::VALID::SET + Descriptor::TABLE_OR_PAGE::SET;
+        let entry = self.address(child) as u64 | next.value;
+        store(&mut self.tables[table].0[index], entry);
         Ok(child)
     }
 
     fn address(&self, table: usize) -> usize {
         &raw const self.tables[table] as usize
+    }
+}
+
+/// Fills an entry that was invalid; the MMU may walk over it at any moment.
+fn store(entry: &mut u64, value: u64) {
+    let halves = core::ptr::from_mut(entry).cast::<u32>();
+    // A 32-bit core may need two stores: the half with the valid bit comes last.
+    // SAFETY: both are the halves of `entry`, which is borrowed for writing.
+    unsafe {
+        if cfg!(target_pointer_width = "32") {
+            halves.add(1).write_volatile((value >> 32) as u32);
+            halves.write_volatile(value as u32);
+        } else {
+            halves.cast::<u64>().write_volatile(value);
+        }
     }
 }
 
@@ -248,7 +290,7 @@ fn is_table(entry: u64) -> bool {
 mod tests {
     use std::boxed::Box;
 
-    use super::{MapError, Memory, Tables, is_table, span};
+    use super::{MapError, Memory, Root, Tables, is_table, span};
     use crate::region::Region;
 
     const MIB: usize = 1 << 20;
@@ -257,8 +299,8 @@ mod tests {
     /// Walks the tables as the MMU does: the leaf's level and value for an address.
     fn walk<const N: usize>(tables: &Tables<N>, address: usize) -> Option<(u32, u64)> {
         let mut table = 0;
-        for level in 0..4 {
-            let entry = tables.tables[table].0[(address / span(level)) % 512];
+        for level in tables.root.level()..4 {
+            let entry = tables.tables[table].0[(address as u64 / span(level)) as usize % 512];
             if entry & 1 == 0 {
                 return None;
             }
@@ -269,7 +311,8 @@ mod tests {
                     "a page has bit 1 set, a block has not"
                 );
                 let target = entry as usize & 0x0000_ffff_ffff_f000;
-                assert_eq!(target, address & !(span(level) - 1), "mapped one to one");
+                let page = address & !(span(level) as usize - 1);
+                assert_eq!(target, page, "mapped one to one");
                 return Some((level, entry));
             }
             table = (entry as usize - tables.root()) / 4096;
@@ -279,7 +322,7 @@ mod tests {
 
     #[test]
     fn large_aligned_regions_use_blocks() {
-        let mut tables = Box::new(Tables::<4>::new());
+        let mut tables = Box::new(Tables::<4>::new(Root::Level0));
         tables.map(Region::new(GIB, 2 * GIB), Memory::Data).unwrap();
         tables
             .map(Region::new(4 * MIB, 2 * MIB), Memory::Device)
@@ -292,7 +335,7 @@ mod tests {
 
     #[test]
     fn odd_ends_use_pages() {
-        let mut tables = Box::new(Tables::<6>::new());
+        let mut tables = Box::new(Tables::<6>::new(Root::Level0));
         tables
             .map(
                 Region::between(2 * MIB - 0x1000, 4 * MIB + 0x2000),
@@ -308,7 +351,7 @@ mod tests {
 
     #[test]
     fn code_cannot_be_written_and_data_cannot_be_executed() {
-        let mut tables = Box::new(Tables::<4>::new());
+        let mut tables = Box::new(Tables::<4>::new(Root::Level0));
         tables
             .map(Region::new(0x1000, 0x1000), Memory::Code)
             .unwrap();
@@ -320,7 +363,7 @@ mod tests {
             .unwrap();
         let attributes = |address| walk(&tables, address).unwrap().1;
         assert_eq!(attributes(0x1000) >> 6 & 3, 2, "AP[2:1]: read-only at EL1");
-        assert_eq!(attributes(0x1000) >> 53 & 1, 0, "PXN");
+        assert_eq!(attributes(0x1000) >> 53 & 3, 0, "PXN, and XN of ARMv7");
         assert_eq!(attributes(0x2000) >> 6 & 3, 0);
         assert_eq!(attributes(0x2000) >> 53 & 1, 1);
         assert_eq!(attributes(0x3000) >> 2 & 7, 1, "AttrIndx");
@@ -329,7 +372,7 @@ mod tests {
 
     #[test]
     fn the_same_again_changes_nothing_inside_a_block_either() {
-        let mut tables = Box::new(Tables::<4>::new());
+        let mut tables = Box::new(Tables::<4>::new(Root::Level0));
         tables.map(Region::new(GIB, GIB), Memory::Data).unwrap();
         tables
             .map(Region::new(GIB + 0x5000, 0x1000), Memory::Data)
@@ -340,7 +383,7 @@ mod tests {
 
     #[test]
     fn another_kind_over_a_mapping_is_a_conflict() {
-        let mut tables = Box::new(Tables::<8>::new());
+        let mut tables = Box::new(Tables::<8>::new(Root::Level0));
         tables.map(Region::new(GIB, GIB), Memory::Data).unwrap();
         let device = tables.map(Region::new(GIB + 0x5000, 0x1000), Memory::Device);
         assert_eq!(device, Err(MapError::Conflict(GIB + 0x5000)));
@@ -353,19 +396,34 @@ mod tests {
 
     #[test]
     fn no_table_left_is_an_error() {
-        let mut tables = Box::new(Tables::<3>::new());
+        let mut tables = Box::new(Tables::<3>::new(Root::Level0));
         let page = tables.map(Region::new(0x1000, 0x1000), Memory::Data);
         assert_eq!(page, Err(MapError::NoTables));
     }
 
     #[test]
     fn half_pages_and_addresses_beyond_48_bits_are_refused() {
-        let mut tables = Box::new(Tables::<4>::new());
+        let mut tables = Box::new(Tables::<4>::new(Root::Level0));
         for region in [Region::new(0x800, 0x1000), Region::new(1 << 48, 0x1000)] {
             assert_eq!(
                 tables.map(region, Memory::Data),
                 Err(MapError::BadRegion(region))
             );
         }
+    }
+
+    #[test]
+    fn a_32_bit_space_starts_at_level_1_and_ends_at_4_gib() {
+        let mut tables = Box::new(Tables::<4>::new(Root::Level1));
+        tables.map(Region::new(GIB, GIB), Memory::Data).unwrap();
+        tables
+            .map(Region::new(28 * MIB, 0x1000), Memory::Device)
+            .unwrap();
+        assert_eq!(walk(&tables, GIB).unwrap().0, 1);
+        assert_eq!(walk(&tables, 28 * MIB).unwrap().0, 3);
+        assert_eq!(walk(&tables, 2 * GIB), None);
+        let beyond = Region::new(4 * GIB, 0x1000);
+        let refused = tables.map(beyond, Memory::Data);
+        assert_eq!(refused, Err(MapError::BadRegion(beyond)));
     }
 }

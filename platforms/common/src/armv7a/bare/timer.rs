@@ -1,0 +1,58 @@
+//! The generic timer: the clock in microseconds, and a deadline that interrupts.
+//!
+//! The physical timer and counter are used: the offset of the virtual ones is unknown where a boot
+//! loader starts us in the secure world (DDI 0406C §B8.1.4). Read first: DDI 0406C §B8.1.
+
+use aarch32_cpu::asm::isb;
+use aarch32_cpu::register::{CntPct, Cntfrq, CntpCtl, CntpCval};
+
+use crate::gic::InterruptId;
+
+/// The physical timer's private interrupts (GIC of Cortex-A7): in the secure and in the non-secure
+/// world. Which of the two comes depends on where the boot loader has left us.
+pub const INTERRUPTS: [InterruptId; 2] = [InterruptId::private(13), InterruptId::private(14)];
+
+const SECOND: u64 = 1_000_000;
+
+/// Microseconds since the counter started: not since we did.
+#[must_use]
+pub fn microseconds() -> u64 {
+    // The counter must not be read before what came before it (DDI 0406C §B8.1.2).
+    isb();
+    let (ticks, frequency) = (CntPct::read().0, frequency());
+    ticks / frequency * SECOND + ticks % frequency * SECOND / frequency
+}
+
+/// Has the timer interrupt at `deadline` (of [`microseconds`]), at once if that has passed.
+pub fn arm(deadline: u64) {
+    let frequency = frequency();
+    // Rounded up, so that the deadline has passed when the interrupt comes.
+    let part = (deadline % SECOND * frequency).div_ceil(SECOND);
+    let ticks = (deadline / SECOND)
+        .saturating_mul(frequency)
+        .saturating_add(part);
+    CntpCval::write(CntpCval(ticks));
+    CntpCtl::write(CntpCtl::new_with_raw_value(0).with_enable(true));
+    isb();
+}
+
+/// Takes the timer's interrupt back.
+pub fn disarm() {
+    CntpCtl::write(CntpCtl::new_with_raw_value(0));
+    isb();
+}
+
+/// Waits for `duration` microseconds without sleeping.
+pub fn spin(duration: u64) {
+    let deadline = microseconds().saturating_add(duration);
+    while microseconds() < deadline {
+        core::hint::spin_loop();
+    }
+}
+
+/// Ticks per second, as firmware has written it; never 0.
+fn frequency() -> u64 {
+    // Policy: firmware that leaves it 0 breaks the architecture; 1 MHz makes wrong times, where a
+    // division by zero would make none.
+    u64::from(Cntfrq::read().0).max(SECOND)
+}

@@ -1,0 +1,151 @@
+//! The board's USB host: an EHCI driver for each port, in memory of the image.
+//!
+//! Full- and low-speed devices go to the OHCI beside each EHCI, which has no driver yet: they are
+//! shown in the tree as such.
+
+use core::ptr::NonNull;
+
+use embedded_hal::delay::DelayNs;
+use heapless::Vec;
+use rootport::Host;
+use rootport::dma::{BusAddress, CoherentRegion};
+use rootport::host::Controller;
+use rootport::host::ehci::{self, Ehci, EhciMemory};
+use rootport::mmio::MmioWindow;
+use rootport::policy::{Policy, Queueing};
+use rootport::soc::allwinner::{self, Block, Port, PortFacts};
+use rootport::stack::Tables;
+use static_cell::ConstStaticCell;
+
+use crate::attention::{Attention, Half};
+use crate::console;
+use crate::cpu::{Start, timer};
+use crate::demo::buffers::Buffers;
+use crate::demo::options::Options;
+use crate::demo::session::{self, Tools};
+use crate::gic::{Gic, InterruptId};
+use crate::machine::{CutDma, Machine};
+use crate::power::Reason;
+use crate::println;
+
+const CHIP: allwinner::Chip = allwinner::H3;
+
+/// Ports of the chip.
+const MOST_CONTROLLERS: usize = CHIP.ports.len();
+/// Policy: room for a hub full of disks on each port.
+const PORTS: usize = 64;
+const DEVICES: usize = 16;
+const REQUESTS: usize = 16;
+/// Endpoint 0 and two bulk endpoints for each device, and transfers for a command of each.
+const ENDPOINTS: usize = 3 * DEVICES;
+const TRANSFERS: usize = 8 * DEVICES;
+/// Bytes of an EHCI's registers: the OHCI's follow.
+const EHCI_WINDOW: usize = 0x400;
+
+type Driver = Controller<'static, MmioWindow>;
+
+static TABLES: ConstStaticCell<Tables<Driver, MOST_CONTROLLERS, PORTS, DEVICES, REQUESTS>> =
+    ConstStaticCell::new(Tables::new());
+static EHCI: [ConstStaticCell<EhciMemory<DEVICES, ENDPOINTS, TRANSFERS>>; MOST_CONTROLLERS] =
+    [const { ConstStaticCell::new(EhciMemory::new()) }; MOST_CONTROLLERS];
+
+/// Whom an interrupt is for.
+pub(super) static ATTENTION: Attention<MmioWindow, MOST_CONTROLLERS> = Attention::new();
+
+/// Runs the demo on these ports of the chip.
+pub(super) fn run(
+    start: &Start,
+    ports: &[Port],
+    options: &Options,
+    gic: Gic,
+) -> Result<(), Reason> {
+    allwinner::bring_up(&CHIP, ports, &window, &mut Spin);
+    let mut drivers: Vec<Driver, MOST_CONTROLLERS> = Vec::new();
+    let mut resets: Vec<PortReset, MOST_CONTROLLERS> = Vec::new();
+    for port in ports {
+        if let Some(driver) = make_driver(port.number, drivers.len(), gic) {
+            // As many places as the chip has ports.
+            let _ = drivers.push(driver);
+            let _ = resets.push(PortReset(port.number));
+        }
+    }
+    let pool = start.dma_pool;
+    let first = NonNull::new(pool.start as *mut u8).ok_or("no DMA pool")?;
+    // SAFETY: entry mapped the pool uncached after its lines were cleaned out of the caches, gives
+    // it to nobody else, and devices of this chip use the processor's addresses.
+    let region =
+        unsafe { CoherentRegion::new(first, BusAddress::new(pool.start as u64), pool.length) };
+    let machine = Machine::new(options.coherency, start.ram.iter().copied(), resets);
+    let tables = TABLES.try_take().ok_or("the host is made once")?;
+    let mut host = Host::new(machine, region, tables.storage());
+    // Emulated disks want it so; what it costs on a real board nobody has measured yet.
+    host.set_policy(Policy {
+        queueing: Queueing::AfterData,
+        ..Policy::DEFAULT
+    });
+    for driver in drivers {
+        host.add_controller(driver)
+            .map_err(|error| Reason::new(format_args!("adding a controller: {error:?}")))?;
+    }
+    let buffers = Buffers::take().ok_or("the buffers are taken once")?;
+    let mut tools = Tools {
+        buffers,
+        clock: timer::microseconds,
+        key: || console::read_byte().is_some(),
+    };
+    session::run(&mut host, options, &mut tools)
+}
+
+/// The driver of a port's EHCI, with its interrupt attached. `None`, and a line on the console, for
+/// one that cannot be used.
+fn make_driver(port: u8, index: usize, gic: Gic) -> Option<Driver> {
+    let &PortFacts {
+        ehci, interrupt, ..
+    } = CHIP.port(port)?;
+    let base = NonNull::new(ehci as usize as *mut u8)?;
+    // SAFETY: the chip has the EHCI there, entry has mapped it, and nothing else reaches it.
+    let window = unsafe { MmioWindow::new(base, EHCI_WINDOW) };
+    let storage = EHCI.get(index)?.try_take()?.slices();
+    let options = ehci::Options {
+        interrupts: ehci::Interrupts::Wired,
+        ..ehci::Options::default()
+    };
+    let driver = Ehci::new(window, index as u8, storage, options)
+        .inspect_err(|fault| println!("EHCI {port}: not used: {fault:?}"))
+        .ok()?;
+    let id = InterruptId::shared(interrupt);
+    if ATTENTION.attach(index, id, Half::Ehci(driver.interrupt_half())) {
+        gic.enable(id);
+    }
+    Some(Controller::Ehci(driver))
+}
+
+/// How a block of the chip's registers is reached.
+fn window(block: Block) -> Option<MmioWindow> {
+    let (address, length) = CHIP.address(block)?;
+    let base = NonNull::new(address as usize as *mut u8)?;
+    // SAFETY: the chip has the block there, entry has mapped it, and only the bring-up reaches it.
+    Some(unsafe { MmioWindow::new(base, length) })
+}
+
+/// Takes a port's controllers off the bus.
+#[derive(Debug)]
+struct PortReset(u8);
+
+impl CutDma for PortReset {
+    fn cut_dma(&self) -> bool {
+        allwinner::cut_dma(&CHIP, self.0, &window);
+        // In reset they are no masters of the bus any more.
+        true
+    }
+}
+
+/// Waits without interrupts.
+struct Spin;
+
+impl DelayNs for Spin {
+    fn delay_ns(&mut self, nanoseconds: u32) {
+        // One microsecond more than asked: the clock may be about to tick.
+        timer::spin(u64::from(nanoseconds.div_ceil(1_000)) + 1);
+    }
+}

@@ -1,0 +1,12 @@
+//! The EHCI driver on the strict model, driven through the controller traits.
+//!
+//! The model fails the run at the access that breaks a rule, so each test here also says that no
+//! rule was broken on the way.
+#![cfg(feature = "ehci")]
+
+mod bring_up;
+mod handshake;
+mod ports;
+mod recovery;
+mod rig;
+mod transfers;

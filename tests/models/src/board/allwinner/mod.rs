@@ -1,0 +1,301 @@
+//! Allwinner H3 (and H2+, H5): the clock control units, the PHY control block, the PMUs, the port
+//! controllers, and gates before EHCI and OHCI.
+//!
+//! Written from the H3 Datasheet 1.2 (§4.3 CCU, §4.22 and §4.23 port controllers) and, for the PHY,
+//! from what mainline Linux and U-Boot agree on. Addresses are physical ones. It is strict: accesses
+//! of 32 bits only, but for the PHYs' serial port; bits of others stay as they are; a block behind a
+//! gate is not touched while the gate is closed; and what is missing when a controller is touched is
+//! named by its step.
+//!
+//! What it does not model: the controllers themselves, PLLs, dividers, MUSB.
+
+mod clocks;
+mod phy;
+mod pins;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use self::clocks::Clocks;
+use self::phy::Phy;
+use self::pins::Pins;
+use crate::broken::{broken, require};
+use crate::device::{MILLISECOND, Nanoseconds};
+
+/// Host ports.
+pub const PORTS: usize = 4;
+
+/// Where things are (H3 Datasheet 1.2 §4.1).
+const PHY_CONTROL: u32 = 0x01c1_9400;
+const HOSTS: u32 = 0x01c1_a000;
+const HOST_STRIDE: u32 = 0x1000;
+const CCU: u32 = 0x01c2_0000;
+const PIO: u32 = 0x01c2_0800;
+const PRCM: u32 = 0x01f0_1400;
+const PRCM_PIO: u32 = 0x01f0_2c00;
+const BLOCK: u32 = 0x400;
+
+/// A hub's ports have their power this long before a device on them is asked to show itself (USB 2.0
+/// §7.1.7.3, §11.11).
+const POWER_SETTLES: Nanoseconds = 100 * MILLISECOND;
+/// EHCI's first port register, with the registers of this chip starting at 0x10.
+const FIRST_PORT_REGISTER: u32 = 0x10 + 0x44;
+
+/// What ran before the driver.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Before {
+    /// The boot ROM and a loader that did nothing for USB.
+    Nothing,
+    /// A U-Boot that had `usb start` on these ports, and left them running.
+    UsbStart(&'static [usize]),
+}
+
+/// How the power of a port's sockets is switched on the board.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Power {
+    /// Not at all.
+    Wired,
+    /// By PL2, active high, and the id pin is PG12.
+    Switched(Plug),
+}
+
+/// What is in the OTG socket.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Plug {
+    /// Nothing, or a cable to a host: the id pin is open.
+    Open,
+    /// A host's plug: the id pin is on ground.
+    Host,
+}
+
+#[derive(Debug)]
+struct State {
+    now: Nanoseconds,
+    clocks: Clocks,
+    phys: [Phy; PORTS],
+    /// PHY control: the serial port, and whether PHY 0 is routed to MUSB.
+    serial: u32,
+    to_musb: bool,
+    pins: Pins,
+    power: Power,
+}
+
+/// A board. Clones are the same board.
+#[derive(Clone, Debug)]
+pub struct Board(Rc<RefCell<State>>);
+
+impl Board {
+    /// A board with this before it, and this power switch for port 0.
+    #[must_use]
+    pub fn new(before: Before, power: Power) -> Self {
+        let mut state = State {
+            now: 0,
+            clocks: Clocks::new(),
+            phys: [Phy::COLD; PORTS],
+            serial: 0xdead_0000,
+            to_musb: true,
+            pins: Pins::new(),
+            power,
+        };
+        if let Before::UsbStart(ports) = before {
+            for &port in ports {
+                state.clocks.start(port);
+                state.phys[port] = Phy::started(port);
+            }
+            state.to_musb &= !ports.contains(&0);
+        }
+        Self(Rc::new(RefCell::new(state)))
+    }
+
+    /// Lets time pass.
+    pub fn pass(&self, time: Nanoseconds) {
+        self.0.borrow_mut().now += time;
+    }
+
+    /// How much time has passed.
+    #[must_use]
+    pub fn now(&self) -> Nanoseconds {
+        self.0.borrow().now
+    }
+
+    /// A read of `width` bytes at a physical address.
+    ///
+    /// # Panics
+    ///
+    /// When the access breaks a rule.
+    #[must_use]
+    pub fn read(&self, address: u32, width: usize) -> u32 {
+        self.0.borrow_mut().access(address, width, None)
+    }
+
+    /// A write of `width` bytes at a physical address.
+    ///
+    /// # Panics
+    ///
+    /// When the access breaks a rule.
+    pub fn write(&self, address: u32, width: usize, value: u32) {
+        self.0.borrow_mut().access(address, width, Some(value));
+    }
+
+    /// Whether a controller of this port can be a master of the bus: its clock runs and it is not in
+    /// reset.
+    #[must_use]
+    pub fn reaches_memory(&self, port: usize) -> bool {
+        let state = self.0.borrow();
+        state.clocks.missing_for_bus(port).is_none()
+    }
+
+    /// Whether the switch has VBUS of port 0 on.
+    #[must_use]
+    pub fn is_vbus_on(&self) -> bool {
+        self.0.borrow().pins.vbus_since().is_some()
+    }
+}
+
+impl State {
+    /// One access; `write` has the value of a write.
+    fn access(&mut self, address: u32, width: usize, write: Option<u32>) -> u32 {
+        let serial = (PHY_CONTROL..PHY_CONTROL + BLOCK).contains(&address);
+        require!(
+            width == 4 || serial && width == 1,
+            "H3 §4.1",
+            "{width} bytes at {address:#x}"
+        );
+        require!(
+            address.is_multiple_of(width as u32),
+            "H3 §4.1",
+            "{width} bytes at {address:#x}"
+        );
+        match (address & !(BLOCK - 1), address & (BLOCK - 1)) {
+            (CCU, offset) => self.clocks.access(offset, write),
+            (PRCM, offset) => self.clocks.access_always_on(offset, write),
+            (PHY_CONTROL, offset) => self.phy_control(offset, width, write),
+            (PIO, offset) => {
+                self.need(self.clocks.missing_for_pins(), "a pin of PIO");
+                self.pins.access(offset, write, self.power)
+            }
+            (PRCM_PIO, offset) => {
+                self.need(self.clocks.missing_for_always_on_pins(), "a pin of R_PIO");
+                self.pins
+                    .access_always_on(offset, write, self.power, self.now)
+            }
+            (block, offset) if (HOSTS..HOSTS + PORTS as u32 * HOST_STRIDE).contains(&block) => {
+                let port = ((block - HOSTS) / HOST_STRIDE) as usize;
+                self.host(port, (block - HOSTS) % HOST_STRIDE + offset, write)
+            }
+            _ => broken!("H3 §4.1", "nothing of USB is at {address:#x}"),
+        }
+    }
+
+    fn need(&self, missing: Option<&str>, what: &str) {
+        if let Some(step) = missing {
+            broken!("bring-up", "{what} was touched before the step \"{step}\"");
+        }
+    }
+
+    /// The window of a port: EHCI, OHCI 0x400 above, PMU 0x800 above.
+    fn host(&mut self, port: usize, offset: u32, write: Option<u32>) -> u32 {
+        let missing = self.clocks.missing_for_bus(port);
+        match offset {
+            0x800.. => {
+                self.need(missing, &format!("PMU {port}"));
+                self.phys[port].access_pmu(offset - 0x800, write)
+            }
+            0x400.. => {
+                self.need(
+                    missing.or_else(|| self.clocks.missing_for_ohci(port)),
+                    &format!("OHCI {port}"),
+                );
+                self.controller(port);
+                0
+            }
+            _ => {
+                self.need(missing, &format!("EHCI {port}"));
+                self.controller(port);
+                if offset >= FIRST_PORT_REGISTER {
+                    self.socket(port);
+                }
+                0
+            }
+        }
+    }
+
+    /// Whether the PHY behind a controller is ready.
+    fn controller(&self, port: usize) {
+        let missing = self
+            .clocks
+            .missing_for_phy(port)
+            .or_else(|| self.phys[port].missing(port))
+            .or((port == 0 && self.to_musb).then_some("PHY 0 route"));
+        self.need(missing, &format!("the controller of port {port}"));
+    }
+
+    /// Whether a socket has had its power for long enough.
+    fn socket(&self, port: usize) {
+        if port != 0 || self.power != Power::Switched(Plug::Host) {
+            return;
+        }
+        let missing = match self.pins.vbus_since() {
+            Some(since) if since + POWER_SETTLES <= self.now => None,
+            Some(_) => Some("VBUS settling"),
+            None => Some(self.pins.missing_for_vbus()),
+        };
+        self.need(missing, "the port register of port 0");
+    }
+
+    fn phy_control(&mut self, offset: u32, width: usize, write: Option<u32>) -> u32 {
+        match (offset, width) {
+            (0x10, _) => self.serial_port(width, write),
+            (0x20, 4) => {
+                if let Some(value) = write {
+                    require!(value & !1 == 0, "OTGCTL", "{value:#x}: only bit 0 is known");
+                    self.to_musb = value == 1;
+                }
+                u32::from(self.to_musb)
+            }
+            _ => broken!("PHY control", "{width} bytes at offset {offset:#x}"),
+        }
+    }
+
+    /// PHYCTL: address in bits 15 to 8, data in bit 7, a strobe per PHY below.
+    fn serial_port(&mut self, width: usize, write: Option<u32>) -> u32 {
+        let Some(value) = write else {
+            return if width == 1 {
+                self.serial & 0xff
+            } else {
+                self.serial
+            };
+        };
+        let new = if width == 1 {
+            self.serial & !0xff | value & 0xff
+        } else {
+            value
+        };
+        let old = std::mem::replace(&mut self.serial, new);
+        for port in 0..PORTS {
+            let strobe = 1 << (2 * port);
+            if new & strobe == 0 {
+                continue;
+            }
+            require!(
+                new & 0xff80 == old & 0xff80,
+                "PHYCTL",
+                "address or data changes while the strobe of PHY {port} is high"
+            );
+            if old & strobe == 0 {
+                self.need(
+                    self.clocks.missing_for_phy(port),
+                    &format!("the serial port of PHY {port}"),
+                );
+                let address = new >> 8 & 0xff;
+                require!(
+                    new & 0xffff_0000 == 0,
+                    "PHYCTL",
+                    "it was not cleared before a setting: {new:#010x}"
+                );
+                self.phys[port].set(address, new & 0x80 != 0);
+            }
+        }
+        self.serial
+    }
+}

@@ -1,0 +1,8 @@
+//! The bring-up of Allwinner's USB ports on the modelled board: whole, and with every step left out,
+//! late or too early. The model names the step.
+
+mod order;
+mod rig;
+mod rules;
+mod steps;
+mod whole;

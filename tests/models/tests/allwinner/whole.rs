@@ -1,0 +1,100 @@
+//! The whole bring-up, from a cold chip and from what U-Boot leaves, and the way back.
+
+use rootport::mmio::Bus;
+use rootport::soc::allwinner::{H3, cut_dma};
+use rootport_models::board::allwinner::{Before, Board, Plug, Power};
+use rootport_models::board_adapter::{BoardBus, Gated};
+
+use super::rig::{OTG, blocks, broken_by, cold, touch, up, wired};
+
+const ALL: [rootport::soc::allwinner::Port; 4] = [OTG, wired(1), wired(2), wired(3)];
+
+#[test]
+fn every_port_works_after_a_cold_start() {
+    let board = cold(0);
+    up(&board, &ALL);
+    for port in 0..4 {
+        touch(&board, port);
+    }
+    assert!(board.is_vbus_on());
+}
+
+#[test]
+fn every_port_works_after_a_boot_loader_that_started_some_of_them() {
+    for started in [&[1, 3][..], &[0], &[0, 1, 2, 3]] {
+        let power = Power::Switched(Plug::Host);
+        let board = Board::new(Before::UsbStart(started), power);
+        for &port in started {
+            assert!(board.reaches_memory(port), "it was left running");
+        }
+        up(&board, &ALL);
+        for port in 0..4 {
+            touch(&board, port);
+        }
+    }
+}
+
+#[test]
+fn bringing_up_twice_changes_nothing() {
+    let board = cold(0);
+    up(&board, &ALL);
+    up(&board, &ALL);
+    for port in 0..4 {
+        touch(&board, port);
+    }
+}
+
+#[test]
+fn a_port_that_was_not_brought_up_cannot_be_touched() {
+    let board = Board::new(Before::Nothing, Power::Wired);
+    up(&board, &[wired(1), wired(3)]);
+    touch(&board, 1);
+    touch(&board, 3);
+    assert_eq!(broken_by(|| touch(&board, 2)), "bus gates");
+    assert!(!board.reaches_memory(2));
+}
+
+#[test]
+fn a_socket_without_a_hosts_plug_gets_no_power() {
+    let board = Board::new(Before::Nothing, Power::Switched(Plug::Open));
+    up(&board, &ALL);
+    assert!(!board.is_vbus_on());
+    touch(&board, 0);
+}
+
+#[test]
+fn only_a_switched_socket_costs_time() {
+    let board = Board::new(Before::Nothing, Power::Wired);
+    up(&board, &[wired(0), wired(1), wired(2), wired(3)]);
+    assert_eq!(board.now(), 0);
+    let board = cold(0);
+    up(&board, &ALL);
+    assert!(board.now() <= 102_000_000, "{} ns", board.now());
+}
+
+#[test]
+fn a_port_that_was_cut_off_reaches_no_memory_and_its_neighbours_do() {
+    let board = cold(0);
+    up(&board, &ALL);
+    cut_dma(&H3, 1, &blocks(&board));
+    let reaches: Vec<_> = (0..4).map(|port| board.reaches_memory(port)).collect();
+    assert_eq!(reaches, [true, false, true, true]);
+    assert_eq!(broken_by(|| touch(&board, 1)), "bus resets");
+    up(&board, &[wired(1)]);
+    touch(&board, 1);
+}
+
+#[test]
+fn a_controller_behind_the_board_is_reached_only_when_it_is_up() {
+    let board = Board::new(Before::Nothing, Power::Wired);
+    let start = H3.port(1).unwrap().ehci;
+    let window = || BoardBus::new(&board, start, 0x400);
+    // Any registers will do for the controller: those of a board that is up.
+    let other = Board::new(Before::UsbStart(&[1]), Power::Wired);
+    let gated = Gated::new(window(), BoardBus::new(&other, start, 0x400));
+    let early = broken_by(|| assert_eq!(gated.read32(0x54), 0));
+    assert_eq!(early, "bus gates");
+    up(&board, &[wired(1)]);
+    assert_eq!(gated.read32(0x54), 0);
+    gated.write32(0x54, 0);
+}
