@@ -200,6 +200,10 @@ impl<B: Bus> Endpoints for Controller<'_, B> {
     }
 
     #[inline]
+    fn name_stream(&mut self, endpoint: EndpointHandle, stream: u16) {
+        pass!(self, driver => driver.name_stream(endpoint, stream))
+    }
+
     fn retire(&mut self, endpoint: EndpointHandle) {
         pass!(self, driver => driver.retire(endpoint))
     }

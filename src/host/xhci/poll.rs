@@ -7,7 +7,7 @@
 use super::Xhci;
 use super::controller::Phase;
 use super::endpoint::EndpointState;
-use super::transfer::{Ended, Verdict};
+use super::transfer::{Ended, Verdict, is_stop};
 use super::trb::{Flags, Trb, code, kind};
 use crate::dma::Pool;
 use crate::host::{EndpointHandle, Event, RootPort};
@@ -122,9 +122,16 @@ impl<B: Bus> Xhci<'_, B> {
         let endpoint = place.and_then(|place| Some((place, self.endpoints.get_mut(place)?)));
         let (verdict, handle) = match endpoint {
             Some((place, endpoint)) if !event.has(Flags::EVENT_DATA) => {
-                let verdict = match &mut endpoint.transfers {
-                    Some(transfers) => transfers.take(&mut self.records, event),
-                    None => Verdict::Stray,
+                let verdict = match (&mut endpoint.transfers, &endpoint.streams) {
+                    (Some(transfers), _) => transfers.take(&mut self.records, event),
+                    (None, Some(set)) => match set.stream_of(event.parameter) {
+                        Some(stream) => match set.ring(self.streams, stream) {
+                            Some(ring) => ring.take(&mut self.records, event),
+                            None => Verdict::Stray,
+                        },
+                        None => without_ring(event),
+                    },
+                    (None, None) => Verdict::Stray,
                 };
                 if let Verdict::Ended(ended) = verdict
                     && !ended.outcome.is_ok()
@@ -200,5 +207,16 @@ impl<B: Bus> Xhci<'_, B> {
             }
             Phase::Idle | Phase::Dead => self.wake = Instant::NEVER,
         }
+    }
+}
+
+/// An event of an endpoint with streams that names no ring. Some controllers report each stream that
+/// they stop so, with a pointer of zero.
+#[cold]
+fn without_ring(event: &Trb) -> Verdict {
+    if is_stop(event.completion_code()) {
+        Verdict::Noted
+    } else {
+        Verdict::Stray
     }
 }

@@ -58,6 +58,7 @@ impl Machine {
         };
         if pipe == UasPipe::Status {
             self.reading = false;
+            self.deaf = TagSet::EMPTY;
         }
         for tag in TagSet::first(MAX_TAGS) {
             let streams = self.mode == Mode::Streams;
@@ -66,8 +67,7 @@ impl Machine {
             };
             match pipe {
                 UasPipe::Status => {
-                    nexus.listening = false;
-                    if streams && nexus.wants_status() {
+                    if streams && nexus.wants_status() && !nexus.listening {
                         self.due.status.insert(tag);
                     }
                 }
@@ -110,6 +110,9 @@ impl Machine {
             Err(Outcome::Cancelled) => {}
             Err(_) => {
                 *self.work_mut(UasPipe::Status) = PipeWork::ClearHalt;
+                if let Some(tag) = stream {
+                    self.deaf.insert(tag);
+                }
                 self.count_bad_unit();
             }
         }

@@ -14,8 +14,9 @@
 //! transfers is in flight; a command goes out when its transfers are queued; at most one task
 //! management function and one operation on a pipe are under way.
 //!
-//! Data that a device has passed over is taken back by stopping its pipe. That takes back the data of
-//! its neighbours too: theirs is queued again from where it had come to.
+//! Data that a device has passed over is taken back by stopping its pipe. With streams the neighbours'
+//! data stay where they are ([`Machine::to_take_back`]); without, they come back too, and are queued
+//! again from where they had come to.
 //!
 //! What comes back is weighed in [`answers`](super::answers); the rungs of recovery are in
 //! [`tasks`](super::tasks). Read UAS §4.3 and §6.
@@ -185,6 +186,8 @@ pub struct Machine {
     pub(super) reading: bool,
     wanted: [PipeWork; 4],
     pub(super) running: Option<UasPipe>,
+    /// Streams whose status read failed.
+    pub(super) deaf: TagSet,
     /// Failures of the status pipe in a row.
     pub(super) bad_units: u8,
     gave_up: bool,
@@ -213,6 +216,7 @@ impl Machine {
             reading: false,
             wanted: [PipeWork::None; 4],
             running: None,
+            deaf: TagSet::EMPTY,
             bad_units: 0,
             gave_up: false,
             said_so: false,
@@ -251,6 +255,33 @@ impl Machine {
     pub fn expected(&self, tag: Tag) -> DataPhase {
         let nexus = self.nexuses.get(usize::from(tag.number()) - 1);
         nexus.map_or(DataPhase::None, |nexus| nexus.expected)
+    }
+
+    /// With streams, those of a pipe whose transfers an operation on it must take back. The others are
+    /// best left as they are: how far they have come is the controller's to know.
+    #[must_use]
+    pub fn to_take_back(&self, pipe: UasPipe) -> TagSet {
+        let mut tags = TagSet::EMPTY;
+        for (number, nexus) in (1..).zip(&self.nexuses) {
+            let is_one = match pipe {
+                UasPipe::Command => false,
+                UasPipe::Status => nexus.listening && !nexus.wants_status(),
+                _ if nexus.data_pipe() != pipe => false,
+                _ => nexus.fault.is_some() || nexus.data == Data::Queued && !nexus.is_alive(),
+            };
+            if let (true, Some(tag)) = (is_one, Tag::new(number)) {
+                tags.insert(tag);
+            }
+        }
+        if pipe == UasPipe::Status {
+            tags = tags.with(self.deaf);
+        }
+        match Tag::new(u16::from(self.depth) + 2) {
+            // Whatever it was for has ended by itself; one stream is to be named all the same.
+            Some(tag) if tags.is_empty() => tags.insert(tag),
+            _ => {}
+        }
+        tags
     }
 
     /// Begins a command, whose tag is free.

@@ -98,6 +98,12 @@ impl TagSet {
         Self(self.0 & other.0)
     }
 
+    /// The tags that are in either.
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
     /// The tags of this one that are not in the other.
     #[inline]
     #[must_use]

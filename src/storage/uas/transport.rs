@@ -435,11 +435,13 @@ impl Transport {
                     Ok(())
                 }
                 Action::Recall(pipe) => {
+                    self.name_streams(tools.bus, pipe);
                     let operation = Operation::Recall(self.pipe(pipe).handle);
                     self.operate(tools, operation);
                     Ok(())
                 }
                 Action::ClearHalt(pipe) => {
+                    self.name_streams(tools.bus, pipe);
                     let pipe = self.pipe(pipe);
                     let operation = Operation::ClearHalt(pipe.handle, pipe.address);
                     self.operate(tools, operation);
@@ -450,6 +452,15 @@ impl Transport {
             if queued.is_err() {
                 // The controller takes no transfer where one must go: only a new start can help.
                 return self.get_stuck(tools.bus);
+            }
+        }
+    }
+
+    /// Says which streams of a pipe an operation is about.
+    fn name_streams<C: Driver>(&self, bus: &mut Bus<'_, C>, pipe: UasPipe) {
+        if self.machine.mode() == Mode::Streams {
+            for tag in self.machine.to_take_back(pipe) {
+                bus.name_stream(self.pipe(pipe), tag.number());
             }
         }
     }

@@ -488,6 +488,14 @@ impl<'s, C: Driver> Bus<'s, C> {
         }
     }
 
+    /// Names a stream of a pipe whose transfers the next operation on the pipe takes back, and those
+    /// of no other stream but of others that are named too.
+    pub fn name_stream(&mut self, pipe: &Pipe, stream: u16) {
+        if let Some(driver) = self.driver(pipe.controller) {
+            driver.name_stream(pipe.handle, stream);
+        }
+    }
+
     /// The quiet transfers of a pipe are known to be done.
     #[inline]
     pub fn retire(&mut self, pipe: &Pipe) {
