@@ -66,11 +66,10 @@ impl Machine {
                 break;
             };
             match pipe {
-                UasPipe::Status => {
-                    if streams && nexus.wants_status() && !nexus.listening {
-                        self.due.status.insert(tag);
-                    }
+                UasPipe::Status if streams && nexus.wants_status() && !nexus.listening => {
+                    self.due.status.insert(tag);
                 }
+                UasPipe::Status => {}
                 _ if nexus.data == Data::Recalled && nexus.data_pipe() == pipe => {
                     if nexus.is_alive() {
                         self.due.data.insert(tag);

@@ -97,12 +97,13 @@ impl Transport {
             .map_or(128, |rules| rules.grain)
             .max(128);
         let bouncing = bounces(grain, tags.depth());
-        for number in 0..bouncing {
-            let rules = Rules::aligned(grain);
-            let area = bus.pool().allocate(owner, Class::Bounce, 2 * grain, rules);
-            if let Some(slot) = commands.get_mut(usize::from(base) + usize::from(number)) {
-                slot.bounce = Some(area.map_err(short)?);
-            }
+        let rules = Rules::aligned(grain);
+        let length = 2 * grain * usize::from(bouncing);
+        let area = bus.pool().allocate(owner, Class::Bounce, length, rules);
+        let area = area.map_err(short)?;
+        let slots = commands.iter_mut().skip(usize::from(base));
+        for (slot, number) in slots.zip(0..usize::from(bouncing)) {
+            slot.bounce = area.part(2 * grain * number, 2 * grain);
         }
         let pipes = open_pipes(bus, device, pipes, mode, tags.depth(), longest)?;
         Ok(Self {

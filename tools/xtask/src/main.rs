@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
+use xtask::qemu::Device;
 use xtask::{board, check, demo, image, run, test};
 
 /// The one command line of the repository.
@@ -51,6 +52,9 @@ struct Hardware {
     /// The USB host controller, such as qemu-xhci, nec-usb-xhci or ehci
     #[arg(long)]
     controller: Option<String>,
+    /// What the disk speaks
+    #[arg(long, value_enum, default_value_t)]
+    device: Device,
     /// A disk image of yours: it is read and left unchanged
     #[arg(long, value_name = "FILE")]
     disk: Option<PathBuf>,
@@ -70,10 +74,16 @@ fn perform(task: Task) -> Result<()> {
     match task {
         Task::Demo {
             board,
-            hardware: Hardware { controller, disk },
+            hardware:
+                Hardware {
+                    controller,
+                    device,
+                    disk,
+                },
         } => demo::run(&demo::Options {
             board,
             controller,
+            device,
             disk,
         }),
         Task::Test => test::run(),
@@ -85,11 +95,17 @@ fn perform(task: Task) -> Result<()> {
         }
         Task::Run {
             board,
-            hardware: Hardware { controller, disk },
+            hardware:
+                Hardware {
+                    controller,
+                    device,
+                    disk,
+                },
             append,
         } => run::run(&run::Options {
             board,
             controller,
+            device,
             disk,
             append,
         }),
