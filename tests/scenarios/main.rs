@@ -13,3 +13,4 @@ mod medium;
 mod persistent;
 mod recovery;
 mod rig;
+mod uas;
