@@ -124,6 +124,7 @@ pub mod stack;
 pub(crate) mod bytes;
 pub mod platform;
 pub mod policy;
+pub mod text;
 pub mod time;
 
 pub use platform::Platform;

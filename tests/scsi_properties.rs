@@ -10,11 +10,11 @@ use rootport::scsi::cdb::{self, Cdb, DataPhase, Extent, UnitAccess};
 use rootport::scsi::inquiry::Inquiry;
 use rootport::scsi::mode::ModeParameters;
 use rootport::scsi::sense::{Sense, SenseKey, Subject, Verdict};
-use rootport::scsi::text::Text;
 use rootport::scsi::vpd::{
     BlockCharacteristics, BlockLimits, Designators, Provisioning, SerialNumber, SupportedPages,
 };
 use rootport::storage::bot::wire::{Cbw, Csw, CswFault, CswStatus, Lun};
+use rootport::text::Text;
 
 fn noise() -> impl Strategy<Value = Vec<u8>> {
     vec(any::<u8>(), 0..300)

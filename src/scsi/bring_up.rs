@@ -1,18 +1,22 @@
 //! From a logical unit of which nothing is known to a disk with a geometry.
 //!
 //! A machine without I/O: INQUIRY, TEST UNIT READY until the unit is ready (within a budget),
-//! READ CAPACITY, MODE SENSE for write protection. Every failure is weighed by its sense data; what
-//! a device does not know costs nothing but the question. Read SPC-4 §5.2 and SBC-3 §4.4 first.
+//! READ CAPACITY, one READ whose data nobody gets, MODE SENSE for write protection, and the vital
+//! product data of a disk that can be expected to have some. Every failure is weighed by its sense
+//! data; what a device does not know costs nothing but the question, and what harms it is not asked
+//! ([`Quirks`]). Read SPC-4 §5.2 and SBC-3 §4.4 first.
 
 use super::capacity::{Capacity, Capacity10, CapacityFault};
 use super::cdb::{
-    Command, ModePage, PowerChange, inquiry, mode_sense_6, read_capacity_10, read_capacity_16,
-    start_stop_unit, test_unit_ready,
+    Command, Extent, ModePage, PowerChange, inquiry, mode_sense_6, mode_sense_10, read,
+    read_capacity_10, read_capacity_16, start_stop_unit, test_unit_ready,
 };
+use super::details::{Details, Pages};
 use super::inquiry::{DeviceType, Inquiry, Presence};
 use super::mode::ModeParameters;
 use super::sense::{Sense, SenseKey, Verdict};
-use super::transport::{Completion, Outcome, Status, TransportError};
+use super::transport::{Completion, Outcome, SCRATCH, Status, TransportError};
+use crate::storage::quirks::Quirks;
 use crate::time::{Duration, Instant};
 
 /// Pause between questions for readiness. Policy: spec.md's 100 to 500 ms, at the quick end.
@@ -33,6 +37,14 @@ const ATTENTIONS: u8 = 8;
 /// (from a report about sticks that stall at other lengths).
 const MODE_ALLOCATION: u8 = 192;
 
+/// How often block 0 is read. Policy: a second time where the first fails (field case 22: 090c:6000
+/// refuses the first, 1b1c:1ab5 sends junk).
+const FIRST_READS: u8 = 2;
+
+/// The first version of INQUIRY data that promises vital product data (SPC-3). Policy: older
+/// devices are not asked, nor removable ones, since sticks claim any version and some die of it.
+const HAS_DETAILS: u8 = 5;
+
 /// What a unit is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Found {
@@ -42,6 +54,18 @@ pub struct Found {
     pub capacity: Capacity,
     /// Whether it refuses writes.
     pub write_protected: bool,
+    /// What else it says, if it could be asked.
+    pub details: Details,
+}
+
+/// How a unit is asked for its mode parameters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum ModeForm {
+    /// In the short form: some sticks die of the long one (field case 8).
+    #[default]
+    Six,
+    /// In the long form: floppy and optical drives know it alone.
+    Ten,
 }
 
 /// Why a unit is no disk that can be used.
@@ -66,8 +90,16 @@ enum Phase {
     Ready,
     Start,
     Capacity10,
-    Capacity16 { block_length: u32 },
+    /// READ CAPACITY (10) could not say it.
+    Capacity16 {
+        block_length: u32,
+    },
+    /// READ CAPACITY (10) may not say the truth, or not all of it; this is what it said, if it was
+    /// asked.
+    MoreCapacity(Option<Capacity>),
+    FirstRead,
     ModeSense,
+    Details,
 }
 
 /// What a unit is asked.
@@ -117,8 +149,12 @@ pub struct BringUp {
     /// START was sent since the last pause.
     start_sent: bool,
     questions: Questions,
+    quirks: Quirks,
+    mode_form: ModeForm,
     inquiry: Option<Inquiry>,
     capacity: Option<Capacity>,
+    write_protected: bool,
+    pages: Pages,
 }
 
 impl BringUp {
@@ -133,9 +169,24 @@ impl BringUp {
             no_medium: 0,
             start_sent: false,
             questions: Questions::All,
+            quirks: Quirks::empty(),
+            mode_form: ModeForm::Six,
             inquiry: None,
             capacity: None,
+            write_protected: false,
+            pages: Pages::default(),
         }
+    }
+
+    /// The same for a device with these policies, whose mode parameters are asked for in this form.
+    #[must_use]
+    pub fn minding(mut self, quirks: Quirks, mode_form: ModeForm) -> Self {
+        (self.quirks, self.mode_form) = (quirks, mode_form);
+        if quirks.contains(Quirks::FIX_INQUIRY) {
+            self.inquiry = Some(Inquiry::ASSUMED);
+            self.phase = Phase::Ready;
+        }
+        self
     }
 
     /// The same without what a disk can be used without: for a device that an earlier bring-up has
@@ -176,9 +227,21 @@ impl BringUp {
             Phase::Ready => test_unit_ready(),
             Phase::Start => start_stop_unit(PowerChange::Start),
             Phase::Capacity10 => read_capacity_10(),
-            Phase::Capacity16 { .. } => read_capacity_16(),
-            Phase::ModeSense => mode_sense_6(ModePage::All, MODE_ALLOCATION),
+            Phase::Capacity16 { .. } | Phase::MoreCapacity(_) => read_capacity_16(),
+            Phase::FirstRead => self.first_read().unwrap_or(test_unit_ready()),
+            Phase::ModeSense => match self.mode_form {
+                ModeForm::Six => mode_sense_6(ModePage::All, MODE_ALLOCATION),
+                ModeForm::Ten => mode_sense_10(ModePage::All, u16::from(MODE_ALLOCATION)),
+            },
+            Phase::Details => self.pages.command().unwrap_or(test_unit_ready()),
         }
+    }
+
+    /// Block 0, if it fits into the transport's memory.
+    fn first_read(&self) -> Option<Command> {
+        let length = self.capacity?.block_length();
+        let extent = Extent::new(0, 1, length)?;
+        (extent.bytes() as usize <= SCRATCH).then(|| read(extent))
     }
 
     fn go_on(&mut self, phase: Phase) -> Action {
@@ -190,13 +253,20 @@ impl BringUp {
     fn good(&mut self, data: &[u8]) -> Action {
         match self.phase {
             Phase::Inquiry => self.inquired(data),
-            Phase::Ready => self.go_on(Phase::Capacity10),
+            Phase::Ready => self.ask_capacity(),
             Phase::Start => self.go_on(Phase::Ready),
             Phase::Capacity10 => match Capacity::parse_10(data) {
+                Ok(Capacity10::Known(capacity)) if self.has_details() && self.may_ask_sixteen() => {
+                    self.go_on(Phase::MoreCapacity(Some(capacity)))
+                }
                 Ok(Capacity10::Known(capacity)) => self.sized(capacity),
                 Ok(Capacity10::AskSixteen) => {
                     let block_length = crate::bytes::u32_be_at(data, 4).unwrap_or(0);
-                    self.go_on(Phase::Capacity16 { block_length })
+                    if self.may_ask_sixteen() {
+                        self.go_on(Phase::Capacity16 { block_length })
+                    } else {
+                        self.at_least(block_length)
+                    }
                 }
                 Err(fault) => self.bad_capacity(fault),
             },
@@ -204,11 +274,63 @@ impl BringUp {
                 Ok(capacity) => self.sized(capacity),
                 Err(fault) => self.bad_capacity(fault),
             },
+            Phase::MoreCapacity(known) => {
+                let sixteen = Capacity::parse_16(data).ok();
+                let better = match known {
+                    Some(known) => sixteen.and_then(|sixteen| known.widened(sixteen)),
+                    None => sixteen,
+                };
+                self.no_more_capacity(better.or(known))
+            }
+            Phase::FirstRead => self.ask_mode(),
             Phase::ModeSense => {
-                let parameters = ModeParameters::parse_6(data);
-                self.found(parameters.is_some_and(|parameters| parameters.is_write_protected()))
+                let parameters = match self.mode_form {
+                    ModeForm::Six => ModeParameters::parse_6(data),
+                    ModeForm::Ten => ModeParameters::parse_10(data),
+                };
+                self.ask_details(parameters.is_some_and(|it| it.is_write_protected()))
+            }
+            Phase::Details => {
+                self.pages.answered(data);
+                self.next_detail()
             }
         }
+    }
+
+    /// READ CAPACITY (10) first, since every device knows it, unless it is known to lie.
+    fn ask_capacity(&mut self) -> Action {
+        if self.quirks.contains(Quirks::NEEDS_CAP16) && self.may_ask_sixteen() {
+            self.go_on(Phase::MoreCapacity(None))
+        } else {
+            self.go_on(Phase::Capacity10)
+        }
+    }
+
+    fn may_ask_sixteen(&self) -> bool {
+        !self.quirks.contains(Quirks::NO_READ_CAPACITY_16)
+    }
+
+    /// What READ CAPACITY (16) said, or (10) before it; if neither is known, (10) is asked.
+    fn no_more_capacity(&mut self, known: Option<Capacity>) -> Action {
+        match known {
+            Some(capacity) => self.sized(capacity),
+            None => self.go_on(Phase::Capacity10),
+        }
+    }
+
+    /// All that is known is that there are at least so many blocks as 32 bits can say.
+    fn at_least(&mut self, block_length: u32) -> Action {
+        match Capacity::new(u64::from(u32::MAX), block_length) {
+            Ok(capacity) => self.sized(capacity),
+            Err(fault) => Action::Fail(BringUpError::Capacity(fault)),
+        }
+    }
+
+    /// Whether the unit can be expected to stand questions that go beyond SPC-2.
+    fn has_details(&self) -> bool {
+        let inquiry = self.inquiry.as_ref();
+        self.questions == Questions::All
+            && inquiry.is_some_and(|it| it.version >= HAS_DETAILS && !it.removable)
     }
 
     fn inquired(&mut self, data: &[u8]) -> Action {
@@ -227,10 +349,50 @@ impl BringUp {
     }
 
     fn sized(&mut self, capacity: Capacity) -> Action {
-        self.capacity = Some(capacity);
+        self.capacity = Some(self.corrected(capacity));
         match self.questions {
-            Questions::All => self.go_on(Phase::ModeSense),
-            Questions::Essential => self.found(false),
+            Questions::All if self.first_read().is_some() => self.go_on(Phase::FirstRead),
+            Questions::All => self.ask_mode(),
+            Questions::Essential => self.found(),
+        }
+    }
+
+    fn corrected(&self, capacity: Capacity) -> Capacity {
+        let is_odd = capacity.blocks() % 2 == 1;
+        if self.quirks.contains(Quirks::FIX_CAPACITY)
+            || (is_odd && self.quirks.contains(Quirks::CAPACITY_HEURISTICS))
+        {
+            capacity.without_last()
+        } else {
+            capacity
+        }
+    }
+
+    fn ask_mode(&mut self) -> Action {
+        if self
+            .quirks
+            .intersects(Quirks::NO_WP_DETECT | Quirks::ALWAYS_SYNC)
+        {
+            self.ask_details(false)
+        } else {
+            self.go_on(Phase::ModeSense)
+        }
+    }
+
+    fn ask_details(&mut self, write_protected: bool) -> Action {
+        self.write_protected = write_protected;
+        if self.has_details() {
+            self.pages = Pages::default();
+            self.go_on(Phase::Details)
+        } else {
+            self.found()
+        }
+    }
+
+    fn next_detail(&mut self) -> Action {
+        match self.pages.command() {
+            Some(_) => self.go_on(Phase::Details),
+            None => self.found(),
         }
     }
 
@@ -241,12 +403,13 @@ impl BringUp {
         }
     }
 
-    fn found(&mut self, write_protected: bool) -> Action {
+    fn found(&mut self) -> Action {
         match (self.inquiry, self.capacity) {
             (Some(inquiry), Some(capacity)) => Action::Ready(Found {
                 inquiry,
                 capacity,
-                write_protected,
+                write_protected: self.write_protected,
+                details: self.pages.details(),
             }),
             _ => Action::Fail(BringUpError::NoInquiryData),
         }
@@ -256,7 +419,10 @@ impl BringUp {
         match (self.phase, sense.verdict()) {
             // Done all the same, as the sense data says.
             (_, Verdict::Success) => self.good(data),
-            (Phase::ModeSense, verdict) => self.mode_sense_failed(sense, verdict, now),
+            (
+                Phase::MoreCapacity(_) | Phase::FirstRead | Phase::ModeSense | Phase::Details,
+                verdict,
+            ) => self.optional_failed(sense, verdict, now),
             (_, Verdict::NoSuchUnit) => Action::Skip,
             (_, Verdict::NoMedium) => self.empty(sense, now),
             (Phase::Inquiry, Verdict::Unsupported) => Action::Skip,
@@ -264,14 +430,10 @@ impl BringUp {
             (Phase::Ready, Verdict::NeedsStart) => self.start(sense, now),
             (_, Verdict::NeedsStart) => self.not_ready(sense, now),
             // A device without these commands is ready as it is.
-            (Phase::Ready, Verdict::Unsupported) => self.go_on(Phase::Capacity10),
+            (Phase::Ready, Verdict::Unsupported) => self.ask_capacity(),
             (Phase::Start, Verdict::Unsupported) => self.not_ready(sense, now),
             (Phase::Capacity16 { block_length }, Verdict::Unsupported) => {
-                // All that is known is that there are at least so many blocks.
-                match Capacity::new(u64::from(u32::MAX), block_length) {
-                    Ok(capacity) => self.sized(capacity),
-                    Err(fault) => Action::Fail(BringUpError::Capacity(fault)),
-                }
+                self.at_least(block_length)
             }
             (
                 _,
@@ -282,14 +444,14 @@ impl BringUp {
                 | Verdict::EarlierCommandFailed,
             ) => self.attention(sense),
             // A device that cannot say whether it is ready may still have a capacity.
-            (Phase::Ready, _) if self.failures + 1 >= TRIES => self.go_on(Phase::Capacity10),
+            (Phase::Ready, _) if self.failures + 1 >= TRIES => self.ask_capacity(),
             _ => self.again(BringUpError::Failed(sense)),
         }
     }
 
     /// A unit that tells something first, or has lost its medium, has not refused the question. One
-    /// that has counts as writable and is not asked again.
-    fn mode_sense_failed(&mut self, sense: Sense, verdict: Verdict, now: Instant) -> Action {
+    /// that has is not asked again: it can be used all the same.
+    fn optional_failed(&mut self, sense: Sense, verdict: Verdict, now: Instant) -> Action {
         match verdict {
             Verdict::NoMedium => self.empty(sense, now),
             // The capacity was another medium's.
@@ -300,7 +462,24 @@ impl BringUp {
             _ if sense.key == SenseKey::UnitAttention && self.attentions < ATTENTIONS => {
                 self.attention(sense)
             }
-            _ => self.found(false),
+            _ if self.phase == Phase::FirstRead && self.failures + 1 < FIRST_READS => {
+                self.failures += 1;
+                Action::Issue(self.command())
+            }
+            _ => self.go_without(),
+        }
+    }
+
+    /// Goes on without the answer to a question that a disk can be used without.
+    fn go_without(&mut self) -> Action {
+        match self.phase {
+            Phase::MoreCapacity(known) => self.no_more_capacity(known),
+            Phase::FirstRead => self.ask_mode(),
+            Phase::Details => {
+                self.pages.pass();
+                self.next_detail()
+            }
+            _ => self.ask_details(false),
         }
     }
 
@@ -361,8 +540,13 @@ impl BringUp {
             (_, TransportError::Disconnected | TransportError::Broken(_)) => {
                 Action::Fail(BringUpError::Transport(error))
             }
-            // A device that is upset by MODE SENSE is not asked again.
-            (Phase::ModeSense, _) => self.found(false),
+            // A device that is upset by a question is not asked again, nor for more.
+            (Phase::Details, _) => self.found(),
+            (Phase::ModeSense, _) => {
+                self.questions = Questions::Essential;
+                self.found()
+            }
+            (Phase::MoreCapacity(_) | Phase::FirstRead, _) => self.go_without(),
             // Each failure may have cost a command's deadline: they share the budget.
             _ if now >= self.deadline => Action::Fail(BringUpError::Transport(error)),
             _ => self.again(BringUpError::Transport(error)),

@@ -148,6 +148,27 @@ impl Capacity {
         })
     }
 
+    /// The same without the last block, for a disk that counts one too many. A disk of two blocks
+    /// keeps them.
+    #[must_use]
+    pub const fn without_last(self) -> Self {
+        let blocks = if self.blocks > 2 { self.blocks - 1 } else { 2 };
+        Self { blocks, ..self }
+    }
+
+    /// What READ CAPACITY (16) said, if it is of the same disk as this answer to (10), which may have
+    /// been cut to 32 bits.
+    #[must_use]
+    pub const fn widened(self, sixteen: Self) -> Option<Self> {
+        let same_length = self.block_length.exponent == sixteen.block_length.exponent;
+        let same_end = self.blocks as u32 == sixteen.blocks as u32;
+        if same_length && same_end && sixteen.blocks >= self.blocks {
+            Some(sixteen)
+        } else {
+            None
+        }
+    }
+
     /// Number of logical blocks, at least 2.
     #[must_use]
     pub const fn blocks(&self) -> u64 {
@@ -230,6 +251,25 @@ mod tests {
         assert_eq!(capacity.physical_exponent(), 3);
         assert_eq!(capacity.lowest_aligned(), 7);
         assert!(capacity.is_provisioned() && capacity.unmapped_reads_zero());
+    }
+
+    #[test]
+    fn case_18_a_capacity_that_was_cut_to_32_bits_is_widened_and_another_is_not() {
+        let disk = |blocks: u64, length| Capacity::new(blocks - 1, length).unwrap();
+        let cut = disk(0x5d50_a3b0, 512);
+        let whole = disk(0x1_5d50_a3b0, 512);
+        assert_eq!(cut.widened(whole), Some(whole));
+        assert_eq!(cut.widened(cut), Some(cut));
+        assert_eq!(whole.widened(cut), None);
+        assert_eq!(cut.widened(disk(0x1_5d50_a3b1, 512)), None);
+        assert_eq!(cut.widened(disk(0x1_5d50_a3b0, 4096)), None);
+    }
+
+    #[test]
+    fn a_block_too_many_is_taken_off_but_never_the_last_two() {
+        let disk = |blocks: u64| Capacity::new(blocks - 1, 512).unwrap();
+        assert_eq!(disk(1001).without_last(), disk(1000));
+        assert_eq!(disk(2).without_last(), disk(2));
     }
 
     #[test]

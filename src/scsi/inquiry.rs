@@ -2,8 +2,8 @@
 //!
 //! The disk driver reads it first of all, to skip what is no disk and to show the names.
 
-use super::text::Text;
 use crate::bytes::u8_at;
+use crate::text::Text;
 
 /// What stands behind a logical unit number (SPC-4, PERIPHERAL QUALIFIER).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -75,6 +75,18 @@ pub struct Inquiry {
 pub struct NoInquiryData;
 
 impl Inquiry {
+    /// What a device counts as that must not be asked.
+    pub const ASSUMED: Self = Self {
+        presence: Presence::Connected,
+        device_type: DeviceType::Disk,
+        removable: true,
+        version: 2,
+        queues_commands: false,
+        vendor: Text::EMPTY,
+        product: Text::EMPTY,
+        revision: Text::EMPTY,
+    };
+
     /// Bytes to ask for.
     pub const LENGTH: usize = 36;
 

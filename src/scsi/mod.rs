@@ -6,10 +6,10 @@
 pub mod bring_up;
 pub mod capacity;
 pub mod cdb;
+pub mod details;
 pub mod inquiry;
 pub mod mode;
 pub mod sense;
-pub mod text;
 pub mod transport;
 pub mod unit;
 pub mod vpd;

@@ -69,6 +69,8 @@ pub struct UnitEntry {
     pub(crate) seen: u32,
     /// What the unit was before its device was opened again: it must be the same now.
     pub(crate) before: Option<Found>,
+    /// Which use of the entry was told of as a disk that is ready.
+    pub(crate) told: Option<u8>,
     /// How often its device had to be reset while a command of a bring-up was under way.
     pub(crate) interruptions: u8,
 }
@@ -86,8 +88,19 @@ impl UnitEntry {
         durability: Durability::NEW,
         seen: 0,
         before: None,
+        told: None,
         interruptions: 0,
     };
+
+    /// Keeps to what the unit says that one command may move.
+    pub(crate) fn limit_transfers(&mut self, found: &Found) {
+        if let Some(blocks) = found.details.limits.maximum_transfer {
+            let exponent = u32::from(found.capacity.block_length().exponent());
+            let most = blocks.get().checked_shl(exponent);
+            let most = most.filter(|most| most >> exponent == blocks.get());
+            self.transfer_bytes = self.transfer_bytes.min(most.unwrap_or(u32::MAX));
+        }
+    }
 
     /// Whether commands may be issued for requests.
     #[inline]

@@ -5,6 +5,7 @@ use crate::block::queue::RequestState;
 use crate::dma::{MapError, RawBuffer};
 use crate::scsi::capacity::Capacity;
 use crate::scsi::cdb::DataPhase;
+use crate::scsi::details::Details;
 use crate::scsi::transport::Fault;
 use crate::time::Duration;
 
@@ -16,6 +17,7 @@ fn found(last_block: u64, block_length: u32) -> Found {
         inquiry: Inquiry::parse(&[0, 0x80, 6, 2, 31]).unwrap(),
         capacity: Capacity::new(last_block, block_length).unwrap(),
         write_protected: false,
+        details: Details::default(),
     }
 }
 

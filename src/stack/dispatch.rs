@@ -5,16 +5,19 @@ use super::{FunctionSlot, Host};
 use crate::block::BlockError;
 use crate::host::ControllerFault;
 use crate::platform::{ControllerId, Platform};
-use crate::scsi::bring_up::{Action, BringUp, BringUpError, Input};
+use crate::scsi::bring_up::{Action, BringUp, BringUpError, Input, ModeForm};
 use crate::scsi::transport::{Outcome, SCRATCH, TransportError};
 use crate::scsi::unit::{Next, UnitEntry, UnitState};
 use crate::storage::bot::wire::Lun;
 use crate::storage::choose::choose;
 use crate::storage::function::{Function, FunctionEvent};
 use crate::storage::ladder::Failure;
+use crate::storage::quirks::{Decision, Identity, Quirks, bulk_only};
 use crate::time::Instant;
+use crate::usb::descriptor::CommandSet;
 use crate::usb::enumerate::CONFIGURATION_LIMIT;
-use crate::usb::{BusEvent, DeviceId, Driver, UsbError};
+use crate::usb::quirks::bus_quirks;
+use crate::usb::{BusEvent, DeviceId, DeviceInfo, Driver, UsbError};
 
 /// Bytes of a unit's answer that are looked at: the longest, MODE SENSE, is asked for 192.
 const ANSWER: usize = 256;
@@ -97,7 +100,14 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         };
         let mut bytes = [0; CONFIGURATION_LIMIT as usize];
         let configuration = self.bus.read_configuration(device, &mut bytes);
-        let Some(choice) = choose(configuration, info.speed()) else {
+        self.advise_on_power(&info);
+        let decision = self.decide(&info);
+        let ids = info.descriptor.map(|it| bus_quirks(it.vendor, it.product));
+        let (speed, bus_quirks) = (info.speed(), ids.unwrap_or_default());
+        let Some(choice) = choose(configuration, speed, decision.quirks, bus_quirks) else {
+            if decision.quirks.contains(Quirks::IGNORE_DEVICE) {
+                self.bus.set_driver_name(device, "none (quirk i)");
+            }
             return;
         };
         let place = match self.returning(&info) {
@@ -120,7 +130,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                 slot.home = Some(Home::of(&info));
                 let (bus, policy) = (&mut self.bus, &self.policy);
                 slot.function
-                    .attach(bus, policy, index as u8, device, &choice, now)
+                    .attach(bus, policy, index as u8, device, (&choice, decision), now)
             }
         };
         match attached {
@@ -130,6 +140,42 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                 self.platform
                     .log(format_args!("usb: no storage driver: {error:?}"));
             }
+        }
+    }
+
+    /// The policies for a device, from the table and the run-time string.
+    fn decide(&self, info: &DeviceInfo) -> Decision {
+        let Some(descriptor) = info.descriptor else {
+            return Decision::NONE;
+        };
+        let identity = Identity {
+            vendor: descriptor.vendor,
+            product: descriptor.product,
+            release: descriptor.release,
+            speed: info.speed(),
+            manufacturer: info.strings.manufacturer.as_str(),
+            product_name: info.strings.product.as_str(),
+        };
+        let decision = bulk_only(&identity, &self.overrides);
+        if decision != Decision::NONE {
+            let Identity {
+                vendor, product, ..
+            } = identity;
+            let Decision { quirks, source } = &decision;
+            self.platform.log(format_args!(
+                "usb: {vendor:04x}:{product:04x}: {quirks:?} ({source})"
+            ));
+        }
+        decision
+    }
+
+    fn advise_on_power(&self, info: &DeviceInfo) {
+        let power = &info.power;
+        if power.exceeds_port() {
+            self.platform.log(format_args!(
+                "usb: a device wants {} mA of a port that need give {}: it may lack power",
+                power.milliamperes, power.port_milliamperes,
+            ));
         }
     }
 
@@ -198,6 +244,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                     controller,
                     lun: lun.number(),
                     transfer_bytes,
+                    told: entry.told,
                     ..UnitEntry::EMPTY
                 };
             }
@@ -223,7 +270,15 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let Some(entry) = self.units.get_mut(usize::from(unit)) else {
             return;
         };
-        let bring_up = BringUp::new(now + self.policy.readiness);
+        let slot = self.functions.get(usize::from(entry.function));
+        let function = slot.map(|slot| &slot.function);
+        let quirks = function.map_or(Quirks::empty(), Function::quirks);
+        // Policy: floppies need the long form, some sticks die of it.
+        let mode_form = match function.map(Function::command_set) {
+            None | Some(CommandSet::Scsi) => ModeForm::Six,
+            Some(_) => ModeForm::Ten,
+        };
+        let bring_up = BringUp::new(now + self.policy.readiness).minding(quirks, mode_form);
         let bring_up = match entry.interruptions {
             0 => bring_up,
             1..=REISSUES => bring_up.essential(),
@@ -253,6 +308,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             Action::Ready(found) => {
                 // That something upsets the device is kept in mind.
                 entry.interruptions = entry.interruptions.min(1);
+                entry.limit_transfers(&found);
                 UnitState::Ready(found)
             }
             Action::Empty(inquiry) => UnitState::Empty(inquiry),

@@ -9,7 +9,9 @@
 
 mod disk;
 mod dispatch;
+mod events;
 mod holders;
+mod identity;
 mod recover;
 mod report;
 mod requests;
@@ -26,10 +28,13 @@ use crate::policy::Policy;
 use crate::scsi::unit::UnitEntry;
 use crate::storage::function::Function;
 use crate::storage::ladder::Ladder;
+use crate::storage::quirks::Overrides;
 use crate::time::{Duration, Instant};
 use crate::usb::bus::countable;
 use crate::usb::{Bus, BusStorage, ControllerSlot, DeviceEntry, Driver, PortEntry, UsbError};
 pub use disk::Disk;
+pub use events::HostEvent;
+pub use identity::StableName;
 use recover::Home;
 pub use report::{DiskInfo, DiskState};
 use schedule::Work;
@@ -100,6 +105,7 @@ pub struct Host<'s, P: Platform, C = Controller<'s, <P as Platform>::Bus>> {
     requests: &'s mut [RequestSlot],
     holders: &'s mut [HolderEntry],
     policy: Policy,
+    overrides: Overrides<'s>,
     staging: Option<DmaBuffer>,
     /// Numbers requests in the order of their submission.
     sequence: u32,
@@ -147,6 +153,7 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
             requests: countable(requests),
             holders: countable(holders),
             policy: Policy::DEFAULT,
+            overrides: Overrides::NONE,
             staging: None,
             sequence: 0,
             waiting: 0,
@@ -161,6 +168,19 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
     /// Replaces the policy. Devices that are there already keep what they were opened with.
     pub fn set_policy(&mut self, policy: Policy) {
         self.policy = policy;
+    }
+
+    /// Overrides the built-in quirks of storage devices by a string in Linux's syntax,
+    /// `VID:PID:letters[,VID:PID:letters...]`, from wherever it comes: a boot argument
+    /// (`usb-storage.quirks=`), a U-Boot variable. For devices that are described from now on.
+    ///
+    /// Bad entries are left out alone and told of in the log, with their positions; for more, ask
+    /// [`Overrides::problems`] before.
+    pub fn set_quirks(&mut self, text: &'s str) {
+        self.overrides = Overrides::new(text);
+        for problem in self.overrides.problems() {
+            self.platform.log(format_args!("usb: {problem}"));
+        }
     }
 
     /// Gives the blocking face memory of the stack's own, for controllers whose DMA the platform

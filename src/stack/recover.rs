@@ -19,7 +19,7 @@ use crate::scsi::unit::{UnitEntry, UnitState};
 use crate::storage::ladder::{Climb, Failure};
 use crate::time::Instant;
 use crate::usb::descriptor::Device;
-use crate::usb::{DeviceId, DeviceInfo, Driver, Fate};
+use crate::usb::{DeviceId, DeviceInfo, DeviceStrings, Driver, Fate};
 
 /// How often a command is issued again after its device had to be reset. Policy: once after the
 /// protocol's reset and once after the port's, whatever rung they were of.
@@ -32,6 +32,7 @@ pub(super) struct Home {
     root_port: RootPort,
     route: u32,
     descriptor: Option<Device>,
+    strings: DeviceStrings,
 }
 
 impl Home {
@@ -41,7 +42,16 @@ impl Home {
             root_port: info.attachment.root_port,
             route: info.attachment.route,
             descriptor: info.descriptor,
+            strings: info.strings,
         }
+    }
+
+    /// Whether this may be the same device: a serial number that either time could not be read says
+    /// nothing.
+    fn is_of(&self, other: &Self) -> bool {
+        let (serial, now) = (self.strings.serial, other.strings.serial);
+        self.descriptor == other.descriptor
+            && (serial == now || serial.is_empty() || now.is_empty())
     }
 
     fn is_at(&self, other: &Self) -> bool {
@@ -272,10 +282,8 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     /// Whether the device that was described is the same as before, as far as can be told yet.
     pub(super) fn is_same_device(&self, function: usize, info: &DeviceInfo) -> bool {
         let slot = self.functions.get(function);
-        let before = slot
-            .and_then(|slot| slot.home)
-            .and_then(|home| home.descriptor);
-        self.bus.is_kept(info.id) && before == info.descriptor
+        let before = slot.and_then(|slot| slot.home);
+        self.bus.is_kept(info.id) && before.is_some_and(|home| home.is_of(&Home::of(info)))
     }
 
     /// Ends a function: its units and all their requests.
@@ -329,7 +337,11 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
 /// Whether a unit says the same of itself as before.
 pub(super) fn is_same_unit(before: &Found, now: &Found) -> bool {
     let size = |found: &Found| (found.capacity.blocks(), found.capacity.block_length());
-    before.inquiry == now.inquiry && size(before) == size(now)
+    // A page that either time could not be asked says nothing.
+    let (was, is) = (&before.details, &now.details);
+    let serial = was.serial.zip(is.serial).is_none_or(|(was, is)| was == is);
+    let name = was.name.zip(is.name).is_none_or(|(was, is)| was == is);
+    before.inquiry == now.inquiry && size(before) == size(now) && serial && name
 }
 
 /// A unit that came back as another one: its handles are dead.

@@ -5,9 +5,11 @@ use crate::block::queue::DiskId;
 use crate::block::{BlockError, Geometry};
 use crate::platform::Platform;
 use crate::scsi::bring_up::BringUpError;
+use crate::scsi::details::Details;
 use crate::scsi::inquiry::Inquiry;
 use crate::scsi::unit::{UnitEntry, UnitState};
 use crate::storage::bot::transport::CopyCount;
+use crate::storage::quirks::{Decision, Quirks};
 use crate::usb::{DeviceInfo, Driver};
 
 /// Whether a disk can be used.
@@ -36,6 +38,12 @@ pub struct DiskInfo {
     pub state: DiskState,
     /// Who it says it is, once asked.
     pub inquiry: Option<Inquiry>,
+    /// What else it says, where it could be asked: serial number and world-wide name among it.
+    pub details: Option<Details>,
+    /// The policies that are honoured, with what was learnt in use.
+    pub quirks: Quirks,
+    /// The policies that were decided when its device was described, and why.
+    pub decision: Decision,
 }
 
 impl<P: Platform, C: Driver> Host<'_, P, C> {
@@ -48,13 +56,15 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
 
     fn disk_info(&self, index: u8, entry: &UnitEntry) -> Option<DiskInfo> {
         let function = self.functions.get(usize::from(entry.function))?;
+        let mut details = None;
         let (state, inquiry) = match &entry.state {
             UnitState::Free => return None,
             UnitState::BringUp(..) | UnitState::Away => (DiskState::NotReady, None),
-            UnitState::Ready(found) => (
-                DiskState::Ready(entry.geometry().ok()?),
-                Some(found.inquiry),
-            ),
+            UnitState::Ready(found) => {
+                details = Some(found.details);
+                let geometry = entry.geometry().ok()?;
+                (DiskState::Ready(geometry), Some(found.inquiry))
+            }
             UnitState::Empty(inquiry) => (DiskState::Empty, Some(*inquiry)),
             UnitState::Failed(error) => (DiskState::Failed(*error), None),
         };
@@ -67,6 +77,9 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             unit: entry.lun,
             state,
             inquiry,
+            details,
+            quirks: function.function.quirks(),
+            decision: *function.function.decision(),
         })
     }
 

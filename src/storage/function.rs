@@ -7,12 +7,14 @@
 use super::bot::transport::{Pipes, Transport};
 use super::bot::wire::Lun;
 use super::choose::Choice;
+use super::quirks::{Decision, Quirks};
 use crate::dma::{Dma, Owner};
 use crate::host::Outcome as TransferOutcome;
 use crate::policy::Policy;
 use crate::scsi::transport::{Outcome, Request, TransportError};
 use crate::time::Instant;
 use crate::usb::bus::FunctionConfig;
+use crate::usb::descriptor::CommandSet;
 use crate::usb::operation::Operation;
 use crate::usb::setup::SetupPacket;
 use crate::usb::speed::Speed;
@@ -52,6 +54,8 @@ pub struct Function {
     transport: Option<Transport>,
     /// The most bytes of one command's data.
     transfer_bytes: u32,
+    command_set: CommandSet,
+    decision: Decision,
 }
 
 impl Function {
@@ -62,6 +66,8 @@ impl Function {
         interface: 0,
         transport: None,
         transfer_bytes: 0,
+        command_set: CommandSet::Scsi,
+        decision: Decision::NONE,
     };
 
     /// Whether the entry is unused.
@@ -80,6 +86,26 @@ impl Function {
     #[must_use]
     pub fn transfer_bytes(&self) -> u32 {
         self.transfer_bytes
+    }
+
+    /// The command set that its interface announces.
+    #[must_use]
+    pub fn command_set(&self) -> CommandSet {
+        self.command_set
+    }
+
+    /// The policies that were decided for its device, and why. What was learnt since is in
+    /// [`Function::quirks`].
+    #[must_use]
+    pub fn decision(&self) -> &Decision {
+        &self.decision
+    }
+
+    /// The policies that are honoured, with what was learnt in use.
+    #[must_use]
+    pub fn quirks(&self) -> Quirks {
+        let transport = self.transport.as_ref();
+        transport.map_or(self.decision.quirks, Transport::quirks)
     }
 
     /// The transport, once the pipes are open.
@@ -119,11 +145,11 @@ impl Function {
         policy: &Policy,
         index: u8,
         device: DeviceId,
-        choice: &Choice,
+        (choice, decision): (&Choice, Decision),
         now: Instant,
     ) -> Result<(), UsbError> {
         let speed = bus.info(device).ok_or(UsbError::Disconnected)?.speed();
-        let longest = transfer_limit(policy, speed);
+        let longest = transfer_limit(policy, decision.quirks, speed);
         let transfers = Transport::TRANSFERS;
         let pipes = Pipes {
             bulk_in: bus.open_pipe(device, &choice.pipes.bulk_in, transfers, longest)?,
@@ -132,6 +158,7 @@ impl Function {
         let transport = Transport::new(bus, index, choice.interface, pipes);
         let mut transport = transport.map_err(|error| UsbError::Controller(error.into()))?;
         transport.set_queueing(policy.queueing);
+        transport.set_quirks(decision.quirks, speed);
         let config = FunctionConfig {
             configuration: choice.configuration,
             interface: choice.interface,
@@ -145,6 +172,8 @@ impl Function {
             interface: choice.interface,
             transport: Some(transport),
             transfer_bytes: longest,
+            command_set: choice.command_set,
+            decision,
         };
         Ok(())
     }
@@ -160,6 +189,10 @@ impl Function {
         let device = self.device?;
         if let Err(error) = result {
             return Some(FunctionEvent::Failed(error));
+        }
+        if self.decision.quirks.contains(Quirks::SINGLE_LUN) {
+            self.state = State::Serving;
+            return Some(FunctionEvent::Serving(Lun::ZERO));
         }
         self.state = State::AskingUnits;
         let setup = SetupPacket::bulk_only_max_lun(self.interface);
@@ -284,10 +317,13 @@ impl Function {
 }
 
 /// The most bytes of one command's data on a link of this speed.
-fn transfer_limit(policy: &Policy, speed: Speed) -> u32 {
-    if speed.is_super() {
+fn transfer_limit(policy: &Policy, quirks: Quirks, speed: Speed) -> u32 {
+    let limit = if speed.is_super() {
         policy.transfer_super
     } else {
         policy.transfer_high
-    }
+    };
+    quirks
+        .transfer_limit()
+        .map_or(limit, |most| most.min(limit))
 }

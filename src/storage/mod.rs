@@ -2,8 +2,8 @@
 //!
 //! Called by the stack; calls the bus. [`choose`] picks the setting of a device, [`function`] is
 //! one device's storage interface from its configuration to its removal, [`bot`] carries commands,
-//! [`ladder`] says what is tried when one does not end. [`quirks`] names what devices need, and [`uas`]
-//! has the protocol without a transport: the stack uses neither yet.
+//! [`ladder`] says what is tried when one does not end. [`quirks`] names what devices need. [`uas`]
+//! has the protocol without a transport: the stack does not use it yet.
 
 pub mod bot;
 pub mod choose;

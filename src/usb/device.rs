@@ -1,10 +1,11 @@
 //! The table of devices: identity, description, and the one operation under way on each.
 
 use super::bus::{Configuring, Fate};
-use super::descriptor::Device;
+use super::descriptor::{Configuration, Device};
 use super::error::UsbError;
 use super::operation::Running;
 use super::speed::Speed;
+use super::strings::DeviceStrings;
 use crate::dma::Allocation;
 use crate::host::{Attachment, DeviceHandle, EndpointHandle};
 use crate::platform::ControllerId;
@@ -54,6 +55,8 @@ pub(crate) enum Requester {
 pub struct DeviceEntry {
     pub(crate) generation: u8,
     pub(crate) in_use: bool,
+    /// Which use of the entry was told of as a device that has arrived.
+    pub(crate) told: Option<u8>,
     pub(crate) state: DeviceState,
     pub(crate) controller: ControllerId,
     pub(crate) handle: DeviceHandle,
@@ -61,6 +64,8 @@ pub struct DeviceEntry {
     pub(crate) attachment: Option<Attachment>,
     pub(crate) descriptor: Option<Device>,
     pub(crate) configuration_length: u16,
+    pub(crate) power: PowerDraw,
+    pub(crate) strings: DeviceStrings,
     /// Small requests at 0, the configuration behind them: see [`super::bus`].
     pub(crate) control_buffer: Option<Allocation>,
     pub(crate) operation: Option<(Requester, Running)>,
@@ -82,6 +87,7 @@ impl DeviceEntry {
     pub const EMPTY: Self = Self {
         generation: 0,
         in_use: false,
+        told: None,
         state: DeviceState::Closing,
         controller: ControllerId(0),
         handle: DeviceHandle {
@@ -95,6 +101,8 @@ impl DeviceEntry {
         attachment: None,
         descriptor: None,
         configuration_length: 0,
+        power: PowerDraw::UNKNOWN,
+        strings: DeviceStrings::NONE,
         control_buffer: None,
         operation: None,
         deadline: Instant::NEVER,
@@ -105,12 +113,69 @@ impl DeviceEntry {
         driver: "",
     };
 
+    /// Whether the use of the entry that was told of is over.
+    pub(crate) fn is_told_over(&self) -> bool {
+        let over = !self.in_use || self.told != Some(self.generation);
+        self.told.is_some() && over
+    }
+
+    /// Whether a device is here that was not told of.
+    pub(crate) fn is_news(&self) -> bool {
+        let is_described = matches!(
+            self.state,
+            DeviceState::Described
+                | DeviceState::Configuring
+                | DeviceState::Configured
+                | DeviceState::Failed(_)
+        );
+        self.in_use && is_described && self.told.is_none()
+    }
+
     /// When the device wants to be looked at.
     pub(crate) fn deadline(&self) -> Instant {
         match self.state {
             DeviceState::Orphaned(_) => Instant::from_micros(0),
             _ => self.deadline,
         }
+    }
+}
+
+/// What a device says that it draws from the bus when it is configured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PowerDraw {
+    /// In mA. 0 of a bridge with a supply of its own, and of some that only say so.
+    #[doc(alias = "bMaxPower")]
+    pub milliamperes: u16,
+    /// It says that it has a supply of its own.
+    pub is_self_powered: bool,
+    /// What a port without a deal gives at this speed: 500 mA (USB 2.0 §7.2.1), 900 mA at SuperSpeed
+    /// (USB 3.2 §11.4.5).
+    pub port_milliamperes: u16,
+}
+
+impl PowerDraw {
+    /// Nothing is known.
+    pub const UNKNOWN: Self = Self {
+        milliamperes: 0,
+        is_self_powered: false,
+        port_milliamperes: 500,
+    };
+
+    /// What a configuration draws on a link of this speed.
+    #[must_use]
+    pub fn of(configuration: &Configuration<'_>, speed: Speed) -> Self {
+        Self {
+            milliamperes: configuration.max_power_milliamperes(speed),
+            is_self_powered: configuration.is_self_powered(),
+            port_milliamperes: if speed.is_super() { 900 } else { 500 },
+        }
+    }
+
+    /// Whether the device wants more than its port need give. Advice: it may vanish under load, or
+    /// never spin up; a hub with a supply of its own helps.
+    #[must_use]
+    pub const fn exceeds_port(&self) -> bool {
+        self.milliamperes > self.port_milliamperes
     }
 }
 
@@ -127,6 +192,10 @@ pub struct DeviceInfo {
     pub state: DeviceState,
     /// Its device descriptor, once read.
     pub descriptor: Option<Device>,
+    /// What it calls itself, once read.
+    pub strings: DeviceStrings,
+    /// What it draws from its port, once read.
+    pub power: PowerDraw,
     /// Which driver uses it; empty if none.
     pub driver: &'static str,
 }

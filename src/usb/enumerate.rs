@@ -5,13 +5,16 @@
 //! reset, at most [`ATTEMPTS`](super::port::ATTEMPTS) in all.
 //!
 //! The order survives most devices: reset, recovery, address, recovery, device descriptor (first
-//! 8 bytes, then all), configuration (first 9 bytes, then all). Read USB 2.0 §9.1.2, §9.2.6 and
+//! 8 bytes, then all), configuration (first 9 bytes, then all), strings. Read USB 2.0 §9.1.2, §9.2.6 and
 //! §7.1.7.5 first.
 
 use super::descriptor::{Configuration, Device, DeviceHead};
+use super::device::PowerDraw;
 use super::error::UsbError;
+use super::quirks::{BusQuirks, bus_quirks};
 use super::setup::SetupPacket;
 use super::speed::Speed;
+use super::strings::{DeviceStrings, Reading, STRING_TIMEOUT};
 use crate::host::{PortProtocol, PortStatus};
 use crate::time::{Duration, Instant};
 
@@ -32,6 +35,9 @@ const RESET_POLL: Duration = Duration::from_millis(1);
 /// How long a SuperSpeed link may train before a warm reset is tried. USB 3.2 §7.5.4 lets Polling
 /// last 360 ms.
 const TRAINING_TIMEOUT: Duration = Duration::from_millis(400);
+
+/// Before the configuration of a device that is not ready for it. Policy: 200 ms, as Linux has learnt.
+pub const DELAYED_CONFIGURATION: Duration = Duration::from_millis(200);
 
 /// How long the first request may take. Policy: a device that lives answers in milliseconds
 /// (USB 2.0 §9.2.6.4 allows 500 ms to the first data packet); a dead one shall not hold the bus.
@@ -73,10 +79,14 @@ enum Phase {
     MaxPacket,
     /// The whole device descriptor.
     Device,
+    /// The device gets ready for its configuration to be read.
+    Delaying,
     /// The first 9 bytes of the configuration.
     ConfigurationHead,
     /// All of the configuration.
     Configuration,
+    /// The strings; the rest is known.
+    Strings,
 }
 
 /// What happened.
@@ -130,6 +140,10 @@ pub struct Description {
     pub device: Device,
     /// Bytes of its first configuration that came, at most [`CONFIGURATION_LIMIT`].
     pub configuration_length: u16,
+    /// What its first configuration draws.
+    pub power: PowerDraw,
+    /// What it calls itself.
+    pub strings: DeviceStrings,
 }
 
 /// One attempt.
@@ -144,6 +158,8 @@ pub struct Enumeration {
     speed: Speed,
     max_packet0: u16,
     device: Option<Device>,
+    /// What is known but for the strings, and how far those are.
+    described: Option<(Reading, Description)>,
 }
 
 impl Enumeration {
@@ -159,6 +175,7 @@ impl Enumeration {
             speed: Speed::Full,
             max_packet0: 0,
             device: None,
+            described: None,
         }
     }
 
@@ -220,18 +237,23 @@ impl Enumeration {
                 Ok(self.ask_device(now))
             }
             (Phase::Device, Input::Request(result)) => {
-                self.device = Some(Device::parse(result?)?);
-                self.phase = Phase::ConfigurationHead;
-                let length = Configuration::HEAD_LENGTH as u16;
-                Ok(self.ask_configuration(length, now))
+                let device = Device::parse(result?)?;
+                self.device = Some(device);
+                if bus_quirks(device.vendor, device.product).contains(BusQuirks::DELAY_INIT) {
+                    self.phase = Phase::Delaying;
+                    return Ok(Action::Wait(now + DELAYED_CONFIGURATION));
+                }
+                Ok(self.ask_configuration_head(now))
             }
+            (Phase::Delaying, Input::Time(_)) => Ok(self.ask_configuration_head(now)),
             (Phase::ConfigurationHead, Input::Request(result)) => {
                 let announced = Configuration::parse(result?)?.announced_length();
                 self.phase = Phase::Configuration;
                 let shortest = Configuration::HEAD_LENGTH as u16;
                 Ok(self.ask_configuration(announced.clamp(shortest, CONFIGURATION_LIMIT), now))
             }
-            (Phase::Configuration, Input::Request(result)) => self.describe(result?),
+            (Phase::Configuration, Input::Request(result)) => self.describe(result?, now),
+            (Phase::Strings, Input::Request(result)) => self.string(result, now),
             (_, _) => Ok(Action::Ignore),
         }
     }
@@ -333,6 +355,11 @@ impl Enumeration {
         Action::Request(request, now + REQUEST_TIMEOUT)
     }
 
+    fn ask_configuration_head(&mut self, now: Instant) -> Action {
+        self.phase = Phase::ConfigurationHead;
+        self.ask_configuration(Configuration::HEAD_LENGTH as u16, now)
+    }
+
     fn ask_configuration(&self, length: u16, now: Instant) -> Action {
         Action::Request(
             SetupPacket::configuration_descriptor(0, length),
@@ -340,14 +367,42 @@ impl Enumeration {
         )
     }
 
-    fn describe(&mut self, bytes: &[u8]) -> Result<Action, UsbError> {
-        Configuration::parse(bytes)?;
+    fn describe(&mut self, bytes: &[u8], now: Instant) -> Result<Action, UsbError> {
+        let configuration = Configuration::parse(bytes)?;
         let device = self.device.ok_or(UsbError::TooShort)?;
-        let configuration_length = bytes.len() as u16;
-        Ok(Action::Done(Description {
+        let description = Description {
             device,
-            configuration_length,
-        }))
+            configuration_length: bytes.len() as u16,
+            power: PowerDraw::of(&configuration, self.speed),
+            strings: DeviceStrings::NONE,
+        };
+        let reading = Reading::new(&device, bus_quirks(device.vendor, device.product));
+        Ok(self.ask_string(reading, description, now))
+    }
+
+    fn string(
+        &mut self,
+        result: Result<&[u8], UsbError>,
+        now: Instant,
+    ) -> Result<Action, UsbError> {
+        let (mut reading, description) = self.described.ok_or(UsbError::TooShort)?;
+        reading.answered(result)?;
+        Ok(self.ask_string(reading, description, now))
+    }
+
+    /// The next string, or the end.
+    fn ask_string(&mut self, reading: Reading, description: Description, now: Instant) -> Action {
+        match reading.request() {
+            Some(request) => {
+                self.phase = Phase::Strings;
+                self.described = Some((reading, description));
+                Action::Request(request, now + STRING_TIMEOUT)
+            }
+            None => Action::Done(Description {
+                strings: reading.strings(),
+                ..description
+            }),
+        }
     }
 
     /// Whether the port is being reset or its link trained: its connection may seem to change.

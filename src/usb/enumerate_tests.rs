@@ -465,6 +465,12 @@ mod the_descriptors {
         let whole = Description {
             device: Device::parse(&device(64)).unwrap(),
             configuration_length: 32,
+            power: PowerDraw {
+                milliamperes: 100,
+                is_self_powered: false,
+                port_milliamperes: 500,
+            },
+            strings: DeviceStrings::NONE,
         };
         let script = [
             (Input::Request(Ok(&bytes[..9])), ask_configuration(32)),

@@ -15,8 +15,12 @@ pub mod port;
 pub mod quirks;
 pub mod setup;
 pub mod speed;
+pub mod strings;
 
-pub use bus::{Bus, BusEvent, BusStorage, ControllerSlot, ControllerState, Driver, Fate, Pipe};
-pub use device::{DeviceEntry, DeviceId, DeviceInfo, DeviceState};
+pub use bus::{
+    Bus, BusEvent, BusStorage, Change, ControllerSlot, ControllerState, Driver, Fate, Pipe,
+};
+pub use device::{DeviceEntry, DeviceId, DeviceInfo, DeviceState, PowerDraw};
 pub use error::UsbError;
 pub use port::{PortEntry, PortState};
+pub use strings::DeviceStrings;

@@ -5,6 +5,7 @@
 
 mod attempts;
 mod controllers;
+mod events;
 mod every_step;
 mod exhausted_pool;
 mod field_cases;
@@ -13,6 +14,7 @@ mod leaving;
 mod letting_go;
 mod medium;
 mod persistent;
+mod quirks;
 mod recovery;
 mod rig;
 mod staging;

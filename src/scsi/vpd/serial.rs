@@ -1,7 +1,7 @@
 //! Page 80: the serial number (SPC-4, Unit Serial Number VPD page).
 
 use super::{PageCode, VpdFault, body};
-use crate::scsi::text::Text;
+use crate::text::Text;
 
 /// The serial number, up to 32 characters of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -176,6 +176,16 @@ impl Machine {
         self.phase != Phase::Idle
     }
 
+    /// Whether all data of the command came, now that its status has: an IN pipe keeps the order.
+    #[must_use]
+    pub fn has_all_data(&self) -> bool {
+        match (self.data, self.expected) {
+            (Data::Pending, DataPhase::In(_)) => true,
+            (Data::Moved(moved), DataPhase::In(length)) => moved == length,
+            _ => false,
+        }
+    }
+
     /// Begins a command. The machine is idle.
     pub fn begin(&mut self, data: DataPhase, queueing: Queueing) -> Action {
         self.expected = data;

@@ -5,6 +5,7 @@
 //! reported. Everything that the device writes lands in memory that is checked before it is used:
 //! the status in one whole packet, so that a wrong length is seen and does not babble.
 
+use super::habits::Habits;
 use super::machine::{Action, BotError, End, Input, Machine};
 use super::wire::{Cbw, Csw, CswFault, CswStatus, Lun};
 use crate::dma::{
@@ -12,8 +13,7 @@ use crate::dma::{
 };
 use crate::host::{HostError, Outcome, Report};
 use crate::policy::Queueing;
-use crate::scsi::cdb::{Command, DataPhase, request_sense};
-use crate::scsi::sense::Sense;
+use crate::scsi::cdb::{Command, DataPhase};
 use crate::scsi::transport::{
     Completion, DataPlace, Fault, Outcome as CommandOutcome, Request, SCRATCH, Status,
     TransportError,
@@ -22,6 +22,10 @@ use crate::time::{Duration, Instant};
 use crate::usb::operation::Operation;
 use crate::usb::setup::{Direction, SetupPacket};
 use crate::usb::{Bus, Driver, Pipe, UsbError};
+
+mod honours;
+
+use honours::Sensing;
 
 /// Where things lie in the transport's memory.
 mod layout {
@@ -84,6 +88,9 @@ pub struct Transport {
     status: Segment,
     rules: SegmentRules,
     queueing: Queueing,
+    habits: Habits,
+    /// The operation code of the command under way.
+    operation: u8,
     machine: Machine,
     /// The unit that the command under way is for.
     lun: Option<Lun>,
@@ -91,8 +98,10 @@ pub struct Transport {
     announced: DataPhase,
     /// Its number.
     tag: u32,
-    /// The request failed: REQUEST SENSE is under way for it, and so many bytes were moved.
-    sensing: Option<u32>,
+    /// REQUEST SENSE is under way for the request.
+    sensing: Option<Sensing>,
+    /// The command rests behind its wrapper: what comes next, and the deadline from then on.
+    paused: Option<(Action, Instant)>,
     mapping: Option<Mapping>,
     deadline: Instant,
     /// An operation that waits for an earlier one to end.
@@ -147,11 +156,14 @@ impl Transport {
             memory,
             bounce,
             queueing: Queueing::default(),
+            habits: Habits::PLAIN,
+            operation: 0,
             machine: Machine::idle(),
             lun: None,
             announced: DataPhase::None,
             tag: 0,
             sensing: None,
+            paused: None,
             mapping: None,
             deadline: Instant::NEVER,
             waiting: None,
@@ -207,6 +219,7 @@ impl Transport {
         self.map(dma, request)?;
         let lun = Lun::new(request.lun).unwrap_or(Lun::ZERO);
         self.lun = Some(lun);
+        self.operation = request.command.cdb.operation_code();
         self.sensing = None;
         self.start(bus, lun, &request.command, now + request.timeout);
         Ok(())
@@ -320,6 +333,9 @@ impl Transport {
         dma: &impl Dma,
         now: Instant,
     ) -> Option<CommandOutcome> {
+        if self.go_on(bus, now) {
+            return None;
+        }
         bus.check_controller(&self.bulk_in);
         // What recovery may take before the device counts as broken.
         self.deadline = now + RECOVERY_TIMEOUT;
@@ -332,6 +348,7 @@ impl Transport {
         self.machine = Machine::idle();
         self.deadline = Instant::NEVER;
         self.waiting = None;
+        self.paused = None;
     }
 
     /// The device has gone and the controller has let go of it: the command under way ends.
@@ -354,6 +371,10 @@ impl Transport {
             Action::Wait => Ok(()),
             // They begin a command: `act_start` has done it.
             Action::SendCommand | Action::SendAll | Action::SendCommandAndData => Ok(()),
+            Action::SendRest | Action::SendData if self.rests() => {
+                self.pause(action, now);
+                return None;
+            }
             Action::SendRest => self.queue_rest(bus),
             Action::SendData => self.queue_data(bus, Report::Always, Follows::Nothing),
             Action::ReadStatus => self.queue_status(bus),
@@ -449,8 +470,8 @@ impl Transport {
         now: Instant,
     ) -> Option<CommandOutcome> {
         bus.retire(&self.bulk_out);
-        if let Some(moved) = self.sensing.take() {
-            return self.finish_sense(moved, end);
+        if let Some(sensing) = self.sensing.take() {
+            return self.finish_sense(bus, sensing, end, now);
         }
         let moved = match end {
             End::Status(_, moved) => moved,
@@ -459,10 +480,11 @@ impl Transport {
         self.unmap(dma, moved as usize);
         match end {
             End::Status(CswStatus::Failed, moved) => {
-                self.sensing = Some(moved);
-                let lun = self.lun.unwrap_or(Lun::ZERO);
-                let command = request_sense(Sense::FIXED_LENGTH);
-                self.start(bus, lun, &command, now + SENSE_TIMEOUT);
+                self.ask_sense(bus, Sensing::Failure(moved), now);
+                None
+            }
+            End::Status(CswStatus::Passed, _) if self.wants_sense() => {
+                self.ask_sense(bus, Sensing::Flush, now);
                 None
             }
             End::Status(_, moved) => self.end(Ok(Completion {
@@ -473,25 +495,6 @@ impl Transport {
             End::Recovered(error) => self.end(Err(TransportError::Protocol(error.into()))),
             End::Broken(error) => self.end(Err(TransportError::Broken(error.into()))),
         }
-    }
-
-    /// REQUEST SENSE has ended: the command that failed ends with what it brought, which may be
-    /// nothing.
-    #[cold]
-    fn finish_sense(&mut self, moved: u32, end: End) -> Option<CommandOutcome> {
-        let mut bytes = [0; Sense::FIXED_LENGTH as usize];
-        let sense = match end {
-            End::Status(CswStatus::Passed, came) => {
-                self.memory.read_bytes(layout::SENSE, &mut bytes);
-                Sense::parse(bytes.get(..came as usize).unwrap_or(&bytes))
-            }
-            End::Broken(error) => return self.end(Err(TransportError::Broken(error.into()))),
-            End::Status(..) | End::Recovered(_) => Sense::NONE,
-        };
-        self.end(Ok(Completion {
-            status: Status::Check(sense),
-            moved,
-        }))
     }
 
     #[inline]
@@ -653,14 +656,15 @@ impl Transport {
     }
 
     #[inline]
-    fn status_input(&self, outcome: Outcome, actual: u32) -> Input {
+    fn status_input(&mut self, outcome: Outcome, actual: u32) -> Input {
         if !outcome.is_ok() {
             return Input::Status(Err(outcome));
         }
         let found = actual as usize;
         let result = match self.memory.block::<{ Csw::ROOM }>(layout::STATUS) {
             Some(wrapper) if found == Csw::LENGTH => {
-                Csw::check(wrapper.read(), self.tag, self.announced.length())
+                let words = wrapper.read();
+                self.check_status(words)
             }
             _ => Err(CswFault::WrongLength { found }),
         };

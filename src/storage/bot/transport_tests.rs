@@ -7,7 +7,9 @@ use crate::host::PortProtocol;
 use crate::scsi::capacity::BlockLength;
 use crate::scsi::cdb::{Extent, read, test_unit_ready};
 use crate::storage::choose::choose;
+use crate::storage::quirks::Quirks;
 use crate::usb::bus::testing::{Call, Fake, fake_bus, poll, run};
+use crate::usb::quirks::BusQuirks;
 use crate::usb::{BusEvent, DeviceId};
 
 const START: Instant = Instant::from_micros(1_000);
@@ -40,7 +42,7 @@ impl Bench {
         let mut bytes = [0; 64];
         let configuration = bus.read_configuration(device, &mut bytes);
         let speed = bus.info(device).unwrap().speed();
-        let choice = choose(configuration, speed).unwrap();
+        let choice = choose(configuration, speed, Quirks::empty(), BusQuirks::empty()).unwrap();
         let mut open = |endpoint| bus.open_pipe(device, endpoint, 2, 65_536).unwrap();
         let pipes = Pipes {
             bulk_in: open(&choice.pipes.bulk_in),

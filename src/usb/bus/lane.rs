@@ -259,6 +259,7 @@ impl<C: Driver> Bus<'_, C> {
         *entry = DeviceEntry {
             generation,
             in_use: true,
+            told: entry.told,
             state: DeviceState::Enumerating,
             controller,
             handle,
@@ -360,6 +361,8 @@ impl<C: Driver> Bus<'_, C> {
         entry.state = DeviceState::Described;
         entry.descriptor = Some(description.device);
         entry.configuration_length = description.configuration_length;
+        entry.power = description.power;
+        entry.strings = description.strings;
         entry.attempt = lane.attempt;
         if let Some(port) = self.ports.get_mut(lane.port) {
             port.state = PortState::Occupied(device);

@@ -101,6 +101,15 @@ pub enum BusEvent {
     Runaway(ControllerId, ControllerFault),
 }
 
+/// What [`Bus::take_change`] tells of a device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Change {
+    /// It was described.
+    Arrived,
+    /// It has gone, and the controller has let go of it.
+    Removed,
+}
+
 /// What becomes of a device that was closed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
@@ -407,6 +416,8 @@ impl<'s, C: Driver> Bus<'s, C> {
             attachment: entry.attachment?,
             state: entry.state,
             descriptor: entry.descriptor,
+            strings: entry.strings,
+            power: entry.power,
             driver: entry.driver,
         })
     }
@@ -421,6 +432,20 @@ impl<'s, C: Driver> Bus<'s, C> {
                     generation: entry.generation,
                 })
             })
+    }
+
+    /// Takes the next arrival or removal of a device that was not told of yet, removals first.
+    pub fn take_change(&mut self) -> Option<(DeviceId, Change)> {
+        let mut all = (0_u8..).zip(self.devices.iter_mut());
+        if let Some((index, entry)) = all.find(|(_, entry)| entry.is_told_over()) {
+            let generation = entry.told.take()?;
+            return Some((DeviceId { index, generation }, Change::Removed));
+        }
+        let mut all = (0_u8..).zip(self.devices.iter_mut());
+        let (index, entry) = all.find(|(_, entry)| entry.is_news())?;
+        let generation = entry.generation;
+        entry.told = Some(generation);
+        Some((DeviceId { index, generation }, Change::Arrived))
     }
 
     /// Every root port in use.

@@ -331,6 +331,7 @@ impl<C: Driver> Bus<'_, C> {
         if let Some(entry) = self.device_mut(id) {
             *entry = DeviceEntry {
                 generation: id.generation,
+                told: entry.told,
                 ..DeviceEntry::EMPTY
             };
         }

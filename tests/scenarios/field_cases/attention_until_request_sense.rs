@@ -30,6 +30,8 @@ fn the_attention_itself_costs_one_question_more() {
     let device = keeps_its_attention_until_request_sense();
     device.unit(0, |unit| unit.spin_up = 0);
     let (_rig, _disk) = with_disk(&device);
-    // INQUIRY, TEST UNIT READY (attention), its sense, TEST UNIT READY, capacity, mode sense.
-    assert_eq!(device.opcodes(), [0x12, 0x00, 0x03, 0x00, 0x25, 0x1a]);
+    // INQUIRY, TEST UNIT READY (attention), its sense, TEST UNIT READY, capacity, the first read,
+    // mode sense.
+    let order = [0x12, 0x00, 0x03, 0x00, 0x25, 0x28, 0x1a];
+    assert_eq!(device.opcodes(), order);
 }

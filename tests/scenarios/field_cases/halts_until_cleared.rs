@@ -27,9 +27,9 @@ fn stall_and_clearing(device: &Disk) -> (Nanoseconds, Nanoseconds) {
 
 #[test]
 fn a_halted_read_is_cleared_before_the_pipe_is_used_again() {
+    // The first read was bring-up's.
     let device = halts_the_third_read();
     let (mut rig, disk) = with_disk(&device);
-    rig.check(disk, 0, 2);
     rig.check(disk, 2, 2);
     assert!(matches!(
         rig.read(disk, 4, 1024),
@@ -82,7 +82,6 @@ fn the_toggles_start_again_with_a_cleared_halt() {
         let device = halts_the_third_read();
         let (mut rig, disk) = with_disk(&device);
         rig.check(disk, 0, packets);
-        rig.check(disk, 9, 1);
         assert!(rig.read(disk, 4, 512).is_err());
         rig.check(disk, 20, packets);
         rig.check(disk, 30, 5);

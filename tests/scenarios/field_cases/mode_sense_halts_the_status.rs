@@ -37,6 +37,7 @@ fn every_data_command_announces_its_allocation_length() {
         let asked = match wrapper.cdb[0] {
             0x12 | 0x1a | 0x03 => u32::from(wrapper.cdb[4]),
             0x25 => 8,
+            0x28 => 512 * u32::from(wrapper.cdb[8]),
             _ => 0,
         };
         assert_eq!(wrapper.length, asked, "{:x?}", wrapper.cdb);

@@ -15,6 +15,7 @@
 //! | [`disk`] | disk images made and checked with the real tools |
 //! | [`qemu`], [`marker`], [`transcript`] | the emulator, its console and its control socket; what the board says in marker lines |
 //! | [`demo`], [`run`] | the demo, its verdict, and a plain run |
+//! | [`quirk`] | what the stack makes of a device that is not at hand |
 //! | [`bench`](mod@bench) | what the stack costs, and the table of it |
 //! | [`quirk`] | what the stack makes of a device that is not at hand |
 //! | [`check`], [`mod@test`] | what CI runs |

@@ -148,7 +148,7 @@ const ROOMS: [Room; 15] = [
     },
     Room {
         name: "words of all",
-        modules: &["bytes", "time", "trace"],
+        modules: &["bytes", "text", "time", "trace"],
         below: &[],
     },
 ];

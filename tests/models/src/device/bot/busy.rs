@@ -12,6 +12,8 @@ const WRITE_BUFFER: u64 = 64 * 1024;
 pub(super) struct Busy {
     pub(super) wrapper: CommandWrapper,
     pub(super) plan: Plan,
+    /// Before that, no data may move.
+    pub(super) ripe_at: Nanoseconds,
     pub(super) phase: Phase,
     /// Bytes moved in the data phase.
     pub(super) moved: usize,

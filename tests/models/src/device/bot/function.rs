@@ -77,7 +77,7 @@ impl Function for BulkOnly {
     }
 
     fn take(&mut self, wire: &mut Wire<'_>, endpoint: u8, _stream: u16, data: &[u8]) -> Taken {
-        if self.idle.is_some() || endpoint != self.pipes.2 {
+        if self.idle.is_some() || endpoint != self.pipes.2 || self.is_rushed(wire.now) {
             return Taken::Busy;
         }
         if let State::Busy(busy) = &mut self.state
@@ -102,7 +102,7 @@ impl Function for BulkOnly {
     }
 
     fn give(&mut self, wire: &mut Wire<'_>, endpoint: u8, _stream: u16, maximum: usize) -> Given {
-        if self.idle.is_some() || endpoint != self.pipes.1 {
+        if self.idle.is_some() || endpoint != self.pipes.1 || self.is_rushed(wire.now) {
             return Given::Busy;
         }
         let State::Busy(busy) = &mut self.state else {

@@ -19,6 +19,7 @@ pub struct When {
     page: Option<u8>,
     lba: Option<Range<u64>>,
     more_blocks_than: u32,
+    more_bytes_than: u32,
     skip: u32,
     times: u32,
 }
@@ -32,6 +33,7 @@ pub const fn any() -> When {
         page: None,
         lba: None,
         more_blocks_than: 0,
+        more_bytes_than: 0,
         skip: 0,
         times: u32::MAX,
     }
@@ -79,6 +81,15 @@ impl When {
     pub fn longer_than(self, blocks: u32) -> Self {
         Self {
             more_blocks_than: blocks,
+            ..self
+        }
+    }
+
+    /// Only commands whose wrapper announces more than so many bytes.
+    #[must_use]
+    pub fn announcing_more_than(self, bytes: u32) -> Self {
+        Self {
+            more_bytes_than: bytes,
             ..self
         }
     }
@@ -136,6 +147,7 @@ impl When {
             && self.lun.is_none_or(|lun| wrapper.lun == lun)
             && touches
             && longer
+            && (self.more_bytes_than == 0 || wrapper.length > self.more_bytes_than)
     }
 }
 
@@ -332,6 +344,8 @@ mod tests {
         assert!(any().longer_than(7).triggers(&read));
         assert!(!any().longer_than(8).triggers(&read));
         assert!(!any().longer_than(7).triggers(&command(&[0; 6])));
+        assert!(any().announcing_more_than(511).triggers(&read));
+        assert!(!any().announcing_more_than(512).triggers(&read));
     }
 
     #[test]

@@ -36,6 +36,11 @@ pub struct Manners {
     pub class_reset: ClassReset,
     /// Whether the device starts as after an invalid wrapper: halted until reset recovery.
     pub starts_halted: bool,
+    /// How long a command wrapper is: 31 bytes, or 32 on devices with a standard of their own.
+    pub wrapper_length: usize,
+    /// The device dies, until reset recovery, of data that are asked for or come so soon after the
+    /// command wrapper.
+    pub pause: Nanoseconds,
 }
 
 impl Default for Manners {
@@ -46,6 +51,8 @@ impl Default for Manners {
             survives_bus_reset: false,
             class_reset: ClassReset::Works,
             starts_halted: false,
+            wrapper_length: 31,
+            pause: 0,
         }
     }
 }
@@ -127,7 +134,9 @@ impl BulkOnly {
     }
 
     pub(super) fn begin(&mut self, wire: &mut Wire<'_>, bytes: &[u8]) {
-        let Some(wrapper) = CommandWrapper::parse(bytes) else {
+        let right_length = bytes.len() == self.manners.wrapper_length;
+        let plain = bytes.get(..31).filter(|_| right_length);
+        let Some(wrapper) = plain.and_then(CommandWrapper::parse) else {
             let text = format!("an invalid command wrapper of {} bytes", bytes.len());
             wire.violations.record(wire.now, "BOT 1.0 §6.2.1", text);
             self.state = State::Halted;
@@ -164,6 +173,7 @@ impl BulkOnly {
         self.state = State::Busy(Box::new(Busy {
             wrapper,
             plan,
+            ripe_at: wire.now.saturating_add(self.manners.pause),
             phase: Phase::Waiting,
             moved: 0,
             received: Vec::new(),
@@ -200,6 +210,21 @@ impl BulkOnly {
                 other => plan.bend(other, wrapper, self.manners.short, packet),
             }
         }
+    }
+
+    /// Whether data move too soon for the device, which then dies.
+    pub(super) fn is_rushed(&mut self, now: Nanoseconds) -> bool {
+        let rushed = match &self.state {
+            State::Busy(busy) => now < busy.ripe_at && busy.plan.data != Data::Nothing,
+            State::Command | State::Halted => false,
+        };
+        if rushed {
+            self.idle = Some(Idle {
+                until: Until::ClassReset,
+                crashed: false,
+            });
+        }
+        rushed
     }
 
     pub(super) fn halt(&self, wire: &mut Wire<'_>, end: End) {

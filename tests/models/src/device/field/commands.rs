@@ -51,6 +51,7 @@ pub fn refuses_the_first_read() -> Disk {
 pub fn garbles_the_first_read() -> Disk {
     Script::new()
         .ids(0x1b1c, 0x1ab5)
+        .release(0x0200)
         .on(opcode(0x28).once(), Action::WrongData)
         .build()
 }

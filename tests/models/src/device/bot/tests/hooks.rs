@@ -19,6 +19,30 @@ fn a_hook_fails_a_command_with_its_sense() {
 }
 
 #[test]
+fn a_device_with_longer_wrappers_takes_no_plain_ones() {
+    let manners = Manners {
+        wrapper_length: 32,
+        ..Manners::default()
+    };
+    let mut host = plugged(Script::new().manners(manners));
+    assert_eq!(host.simple(&TEST), Err(Fault::Stall));
+    let found = host.device.faults().take();
+    assert_eq!(found.len(), 1, "{found:?}");
+}
+
+#[test]
+fn a_device_that_wants_a_pause_dies_of_haste() {
+    let manners = Manners {
+        pause: SECOND,
+        ..Manners::default()
+    };
+    let mut host = plugged(Script::new().manners(manners));
+    assert_eq!(host.simple(&TEST), Ok(0), "no data, no haste");
+    assert!(host.command(&INQUIRY, Phase::In(36)).is_err());
+    assert!(host.simple(&TEST).is_err(), "dead until reset recovery");
+}
+
+#[test]
 fn a_hook_replaces_data() {
     let mut host = with_hook(opcode(0x12), Action::Data(vec![9; 16]));
     assert_eq!(

@@ -41,6 +41,19 @@ impl<const N: usize> Text<N> {
         text
     }
 
+    /// The same from characters.
+    #[must_use]
+    pub fn from_chars(characters: impl Iterator<Item = char>) -> Self {
+        let mut bytes = [0; N];
+        let mut length = 0;
+        let visible = characters.skip_while(|character| character.is_ascii_whitespace());
+        for (slot, character) in bytes.iter_mut().zip(visible) {
+            *slot = u8::try_from(character).unwrap_or(b'?');
+            length += 1;
+        }
+        Self::from_bytes(bytes.get(..length).unwrap_or_default())
+    }
+
     /// Cutting to `N` bytes may have left a blank at the end.
     fn trim_end(&mut self) {
         self.length = self.as_str().trim_ascii_end().len();
@@ -90,6 +103,16 @@ mod tests {
     #[test]
     fn what_is_not_printable_becomes_a_question_mark() {
         assert_eq!(Text::<8>::from_bytes(b"A\x1b[\xff").as_str(), "A?[?");
+    }
+
+    #[test]
+    fn characters_are_taken_as_bytes_are() {
+        assert_eq!(Text::<4>::from_chars("  ABCDE".chars()).as_str(), "ABCD");
+        assert_eq!(
+            Text::<8>::from_chars("\u{20ac}5 \u{e9}".chars()).as_str(),
+            "?5 ?"
+        );
+        assert!(Text::<8>::from_chars("".chars()).is_empty());
     }
 
     #[test]

@@ -1,0 +1,154 @@
+//! Where a transport honours its device's policies: the pause behind a wrapper, sense data of the
+//! right length and at the right time, residues that lie.
+//!
+//! Called by the transport at the few places that a policy may bend; what is decided there is in
+//! [`Habits`]. A part of the transport, so that its usual way stays in view without these.
+
+use super::super::habits::{Habits, LONG_SENSE, PAUSE};
+use super::super::machine::{Action, End};
+use super::super::wire::{Csw, CswFault, CswStatus, Lun};
+use super::{Follows, SENSE_TIMEOUT, Transport, layout};
+use crate::dma::Segment;
+use crate::host::Report;
+use crate::policy::Queueing;
+use crate::scsi::cdb::{DataPhase, request_sense};
+use crate::scsi::sense::Sense;
+use crate::scsi::transport::{Completion, Outcome, Status, TransportError};
+use crate::storage::quirks::Quirks;
+use crate::time::Instant;
+use crate::usb::speed::Speed;
+use crate::usb::{Bus, Driver};
+
+/// Why REQUEST SENSE is under way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Sensing {
+    /// The request failed, with so many bytes moved.
+    Failure(u32),
+    /// It was a flush that ended well, of a device that wants to be asked.
+    Flush,
+}
+
+impl Transport {
+    /// Honours a device's policies, from the next command on.
+    pub fn set_quirks(&mut self, quirks: Quirks, speed: Speed) {
+        self.habits = Habits::new(quirks, speed);
+        if self.habits.pauses() {
+            self.queueing = Queueing::AfterCommand;
+        }
+        let length = self.habits.wrapper_length();
+        if let Some(wrapper) = self.memory.raw(layout::COMMAND, length) {
+            self.wrapper = Segment::from(wrapper);
+        }
+    }
+
+    /// The policies that are honoured, with what was learnt of the device.
+    #[must_use]
+    pub fn quirks(&self) -> Quirks {
+        self.habits.quirks()
+    }
+
+    /// Whether there is a pause between the present wrapper and its data.
+    #[inline]
+    pub(super) fn rests(&self) -> bool {
+        self.habits.pauses() && self.announced != DataPhase::None
+    }
+
+    /// Lets the command rest.
+    pub(super) fn pause(&mut self, action: Action, now: Instant) {
+        self.paused = Some((action, self.deadline));
+        self.deadline = now + PAUSE;
+    }
+
+    /// Goes on behind a pause whose time is over. `false` if there was none.
+    pub(super) fn go_on<C: Driver>(&mut self, bus: &mut Bus<'_, C>, now: Instant) -> bool {
+        let Some((action, deadline)) = self.paused.take() else {
+            return false;
+        };
+        self.deadline = deadline;
+        let queued = match action {
+            Action::SendData => self.queue_data(bus, Report::Always, Follows::Nothing),
+            _ => self.queue_rest(bus),
+        };
+        if queued.is_err() {
+            self.deadline = now;
+        }
+        true
+    }
+
+    /// Whether the command that has ended well is followed by REQUEST SENSE.
+    #[inline]
+    pub(super) fn wants_sense(&self) -> bool {
+        self.habits.asks_sense_after(self.operation)
+    }
+
+    #[cold]
+    pub(super) fn ask_sense<C: Driver>(
+        &mut self,
+        bus: &mut Bus<'_, C>,
+        sensing: Sensing,
+        now: Instant,
+    ) {
+        self.sensing = Some(sensing);
+        let lun = self.lun.unwrap_or(Lun::ZERO);
+        let command = request_sense(self.habits.sense_length());
+        self.start(bus, lun, &command, now + SENSE_TIMEOUT);
+    }
+
+    /// REQUEST SENSE has ended: the command ends with what it brought, which may be nothing.
+    #[cold]
+    pub(super) fn finish_sense<C: Driver>(
+        &mut self,
+        bus: &mut Bus<'_, C>,
+        sensing: Sensing,
+        end: End,
+        now: Instant,
+    ) -> Option<Outcome> {
+        let failed = matches!(end, End::Status(CswStatus::Failed, _) | End::Recovered(_));
+        if failed && self.habits.unlearn_sense() {
+            // It was the length that the device minded: the usual question is still to be asked.
+            self.ask_sense(bus, sensing, now);
+            return None;
+        }
+        let mut bytes = [0; LONG_SENSE as usize];
+        let sense = match end {
+            End::Status(CswStatus::Passed, came) => {
+                self.memory.read_bytes(layout::SENSE, &mut bytes);
+                let bytes = bytes.get(..came as usize).unwrap_or(&bytes);
+                self.habits.learn_sense(bytes);
+                Sense::parse(bytes)
+            }
+            End::Broken(error) => return self.end(Err(TransportError::Broken(error.into()))),
+            End::Status(..) | End::Recovered(_) => Sense::NONE,
+        };
+        let (status, moved) = match sensing {
+            Sensing::Failure(moved) => (Status::Check(sense), moved),
+            Sensing::Flush => (Status::Good, 0),
+        };
+        self.end(Ok(Completion { status, moved }))
+    }
+
+    /// Reads a status as the device's habits allow.
+    #[inline]
+    pub(super) fn check_status(&mut self, words: [u32; Csw::ROOM / 4]) -> Result<Csw, CswFault> {
+        let requested = self.announced.length();
+        let csw = self.habits.check(words, self.tag, requested)?;
+        if csw.residue == 0 {
+            return Ok(csw);
+        }
+        Ok(self.weigh_residue(csw))
+    }
+
+    /// A residue counts, unless this device's do not.
+    #[cold]
+    fn weigh_residue(&mut self, csw: Csw) -> Csw {
+        let is_false = csw.status == CswStatus::Passed && self.machine.has_all_data();
+        if is_false && self.sensing.is_none() {
+            self.habits.learn_residue(self.operation, self.announced);
+        }
+        if self.habits.ignores_residue() {
+            Csw { residue: 0, ..csw }
+        } else {
+            csw
+        }
+    }
+}
