@@ -205,13 +205,31 @@ impl<'s, C: Driver> Bus<'s, C> {
 
     /// Takes the next thing that a driver must know. `None`: every controller had its turn and was
     /// told how far its events were taken; [`Bus::next_wake`] says whether there is more at once.
+    ///
+    /// Events come before timers: what has ended in time, but was not told of, has not timed out.
     #[inline]
     pub fn poll(&mut self, now: Instant) -> Option<BusEvent> {
-        if now >= self.next_timer
-            && let Some(event) = self.run_timers(now)
-        {
+        if let Some(event) = self.take_events(now) {
             return Some(event);
         }
+        if now >= self.next_timer {
+            // What the timers have begun may have ended already.
+            let event = self.run_timers(now).or_else(|| self.take_events(now));
+            if event.is_some() {
+                return event;
+            }
+        }
+        let cut_short = core::mem::replace(&mut self.cut_short, Instant::NEVER);
+        self.wake = self
+            .drivers()
+            .map(HostController::next_deadline)
+            .fold(cut_short.min(self.next_timer), Instant::min);
+        None
+    }
+
+    /// Gives every controller its turn, up to the first event that a driver must know.
+    #[inline]
+    fn take_events(&mut self, now: Instant) -> Option<BusEvent> {
         while let Some(driver) = self
             .controllers
             .get_mut(self.cursor)
@@ -231,11 +249,6 @@ impl<'s, C: Driver> Bus<'s, C> {
             self.taken = 0;
         }
         self.cursor = 0;
-        let cut_short = core::mem::replace(&mut self.cut_short, Instant::NEVER);
-        self.wake = self
-            .drivers()
-            .map(HostController::next_deadline)
-            .fold(cut_short.min(self.next_timer), Instant::min);
         None
     }
 

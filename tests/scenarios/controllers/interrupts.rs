@@ -65,9 +65,12 @@ fn every_read_write_and_flush_ends_without_waiting_for_a_deadline() {
 fn a_lost_message_costs_time_and_nothing_else() {
     for lost in 1..=5 {
         let mut rig = sleeping(Interrupts::Message, Signal::Message, lost, lost);
-        let disk = rig.disk(HIGH_PORT, Script::new().build());
+        let device = Script::new().build();
+        let disk = rig.disk(HIGH_PORT, device.clone());
         for lba in 0..10 {
             rig.within(CALL_LIMIT, |rig| rig.check(disk, lba, 3));
         }
+        // What had ended when its deadline came has not timed out.
+        assert_eq!(device.bus_resets().len(), 1, "{lost} lost");
     }
 }
