@@ -1,16 +1,21 @@
 //! A pool that is too small by any amount: what does not fit fails with a reason, leaks nothing, and
 //! its neighbour lives.
 
+use crate::controller::{self, Faults};
 use crate::rig::{HIGH_PORT, OTHER_PORT, POOL, Rig};
 use rootport::host::{ControllerFault, HostError};
 use rootport::time::Duration;
 use rootport::usb::{ControllerState, DeviceState, PortState, UsbError};
-use rootport_models::controller::xhci::{Faults, Traits};
 use rootport_models::device::field::good_stick;
 use rootport_models::machine::Options;
 
 fn with_pool(bytes: usize) -> Rig {
-    Rig::with_pool(Options::default(), Traits::default(), Faults::none(), bytes)
+    Rig::with_pool(
+        Options::default(),
+        controller::usual(),
+        Faults::none(),
+        bytes,
+    )
 }
 
 /// Bytes of the pool with a controller alone, with one disk, and with two.
