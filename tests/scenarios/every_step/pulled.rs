@@ -19,7 +19,8 @@ fn pull_at_every_transaction(link: Link) -> u64 {
             for result in [results.read, results.write, results.flush] {
                 assert!(
                     matches!(result, Ok(()) | Err(BlockError::Disconnected)),
-                    "step {step}: {result:?}"
+                    "step {step}: {result:?} {}",
+                    course.rig.describe()
                 );
             }
             assert_eq!(survived, results.all_good(), "step {step}: {results:?}");

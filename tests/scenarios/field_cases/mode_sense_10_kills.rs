@@ -1,9 +1,9 @@
 //! MODE SENSE(10) crashes the firmware of a stick: a disk of subclass 06 never sees one.
 
 use crate::rig::{HIGH_PORT, Rig, with_disk};
+use rootport_models::device::Script;
 use rootport_models::device::field::commands::dies_of_mode_sense_10;
 use rootport_models::device::scsi::LogicalUnit;
-use rootport_models::device::Script;
 
 #[test]
 fn no_mode_sense_10_is_ever_sent() {

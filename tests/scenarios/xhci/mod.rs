@@ -1,6 +1,7 @@
 //! An xHCI under the scenarios, and what is about xHCI alone: commands, event rings, SuperSpeed.
 
 mod commands;
+mod full_speed;
 mod hangs;
 mod interrupts;
 mod shapes;
