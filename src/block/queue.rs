@@ -6,7 +6,7 @@
 
 use super::durability::FlushMark;
 use super::{BlockError, Lba};
-use crate::dma::{DmaBuffer, RawBuffer};
+use crate::dma::{Bounced, DmaBuffer, RawBuffer};
 
 /// A disk of the host: its place in the table and which use of that place. The id of a disk that
 /// has gone stays valid and names nothing.
@@ -104,6 +104,8 @@ pub struct RequestSlot {
     pub(crate) memory: Option<RawBuffer>,
     /// The buffer, where the request owns one; a blocking request borrows.
     pub(crate) buffer: Option<DmaBuffer>,
+    /// Carries the data of the command under way, where the controller cannot reach the memory.
+    pub(crate) bounced: Option<Bounced>,
     /// Blocks in all, and done.
     pub(crate) blocks: u64,
     pub(crate) done: u64,
@@ -133,6 +135,7 @@ impl RequestSlot {
         operation: Operation::Flush,
         memory: None,
         buffer: None,
+        bounced: None,
         blocks: 0,
         done: 0,
         chunk: 0,

@@ -6,7 +6,7 @@
 
 use super::cdb::Command;
 use super::sense::Sense;
-use crate::dma::{MapError, RawBuffer};
+use crate::dma::{MapError, RawBuffer, RawCoherent};
 use crate::time::Duration;
 
 /// Where the data of a command is.
@@ -16,6 +16,8 @@ pub enum DataPlace {
     Scratch,
     /// The caller's memory, as many bytes as the command says.
     Caller(RawBuffer),
+    /// A piece of the pool that stands for the caller's memory, which the controller cannot reach.
+    Pool(RawCoherent),
 }
 
 /// Bytes of a transport's own memory for the answers of small commands.

@@ -226,11 +226,13 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         };
         slot.function.closed(&mut self.bus, &self.platform, index);
         let work = core::mem::replace(&mut slot.work, Work::None);
+        let was_expected = slot.absent_until.is_some();
+        self.forget_bounce(work);
         if fate == Fate::Gone {
             self.free_function(index);
             return;
         }
-        if slot.absent_until.is_none() {
+        if !was_expected {
             // Its controller is started again.
             self.leave(index, now);
         }

@@ -121,6 +121,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         slot.disk = disk;
         slot.operation = operation;
         slot.memory = memory;
+        slot.bounced = None;
         slot.blocks = blocks;
         slot.done = 0;
         slot.failures = 0;

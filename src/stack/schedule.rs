@@ -3,8 +3,9 @@
 
 use super::Host;
 use crate::block::queue::RequestState;
+use crate::dma::MapError;
 use crate::platform::Platform;
-use crate::scsi::transport::{DataPlace, Outcome, Request};
+use crate::scsi::transport::{DataPlace, Outcome, Request, TransportError};
 use crate::scsi::unit::{Next, UnitEntry, UnitState, transport_failed};
 use crate::time::{Duration, Instant};
 use crate::usb::Driver;
@@ -181,10 +182,38 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                 self.wake_at(deadline);
                 true
             }
-            Err(error) => {
-                self.work_ended(function, work, Err(error), now);
-                false
+            Err(error) => self.not_begun(function, work, error, now),
+        }
+    }
+
+    /// A command could not be begun: by a detour, where there is one, else whoever wanted it is told.
+    #[cold]
+    #[inline(never)]
+    fn not_begun(
+        &mut self,
+        function: u8,
+        work: Work,
+        mut error: TransportError,
+        now: Instant,
+    ) -> bool {
+        if let (Work::Request(request), TransportError::Memory(MapError::Unreachable)) =
+            (work, error)
+        {
+            match self.begin_bounced(function, request, now) {
+                Ok(()) => return true,
+                Err(other) => error = other,
             }
+        }
+        self.work_ended(function, work, Err(error), now);
+        false
+    }
+
+    /// A function is at work on something.
+    pub(super) fn began(&mut self, function: u8, work: Work) {
+        if let Some(slot) = self.functions.get_mut(usize::from(function)) {
+            slot.work = work;
+            let deadline = slot.function.deadline();
+            self.wake_at(deadline);
         }
     }
 
@@ -195,6 +224,9 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             return;
         };
         let work = core::mem::replace(&mut slot.work, Work::None);
+        if let Work::Request(request) = work {
+            self.end_bounce(request, outcome);
+        }
         let keeps_waiting = self.climb_after(function, outcome, now);
         if let (true, Err(error)) = (keeps_waiting, outcome) {
             self.interrupted(work, transport_failed(error));

@@ -84,6 +84,9 @@ pub struct Options {
     pub moderation: Duration,
     /// The chip, for its quirks.
     pub silicon: Silicon,
+    /// The highest address that the chip's bus carries: `u64::MAX`, but 2^32 - 1 where a controller
+    /// of 64 bits (HCCPARAMS1.AC64) is wired to a bus of 32, as in the RK3588.
+    pub reach: u64,
 }
 
 impl Default for Options {
@@ -92,6 +95,7 @@ impl Default for Options {
             interrupts: Interrupts::Polled,
             moderation: Duration::from_micros(10),
             silicon: Silicon::Unknown,
+            reach: u64::MAX,
         }
     }
 }
@@ -148,7 +152,8 @@ impl<'s, B: Bus> Xhci<'s, B> {
         storage: XhciStorage<'s>,
         options: Options,
     ) -> Result<Self, ControllerFault> {
-        let (blocks, parameters) = capability::probe(&bus)?;
+        let (blocks, mut parameters) = capability::probe(&bus)?;
+        parameters.address_mask = parameters.address_mask.min(options.reach);
         let XhciStorage {
             devices,
             endpoints,

@@ -15,8 +15,9 @@ use rootport::{Host, Platform};
 
 use super::buffers::Buffers;
 use super::disk::{Access, Disk};
+use super::examine;
 use super::options::{Mode, Options};
-use super::{examine, read_through, sum_raw};
+use super::places::{self, Span};
 use crate::power::Reason;
 use crate::println;
 
@@ -119,15 +120,22 @@ impl<P: Platform, C: Driver> Session<'_, '_, '_, P, C> {
         let told = |error| Reason::new(format_args!("disk {number}: {error}"));
         let mut device = self.host.disk(self.known[number].id);
         let mut disk = Disk::new(&mut device, access).map_err(told)?;
+        let buffers = &mut self.tools.buffers;
         match options.mode {
-            Mode::Raw => sum_raw(&mut disk, number, options.bytes, &mut self.tools.buffers),
-            _ => examine(
-                &mut disk,
-                number,
-                options,
-                &mut self.tools.buffers,
-                self.tools.clock,
-            ),
+            Mode::Raw => places::sum(&mut disk, number, options, buffers),
+            Mode::Scan => places::scan(&mut disk, number, options, buffers),
+            Mode::Pattern => places::write_pattern(&mut disk, number, options, buffers),
+            _ => examine(&mut disk, number, options, buffers, self.tools.clock),
+        }?;
+        self.show_copies(number);
+        Ok(())
+    }
+
+    /// Says how much of a disk's data the controller did not reach itself.
+    fn show_copies(&self, number: usize) {
+        if let Some(copies) = self.host.copies(self.known[number].id) {
+            let (commands, bytes) = (copies.copied, copies.bounced);
+            println!("@copies disk={number} commands={commands} bytes={bytes}");
         }
     }
 
@@ -155,8 +163,10 @@ impl<P: Platform, C: Driver> Session<'_, '_, '_, P, C> {
         }
         let mut device = self.host.disk(known.id);
         let bytes = self.options.bytes;
-        let result = Disk::new(&mut device, Access::ReadOnly)
-            .and_then(|mut disk| read_through(&mut disk, bytes, &mut self.tools.buffers));
+        let result = Disk::new(&mut device, Access::ReadOnly).and_then(|mut disk| {
+            let span = Span::of(&disk, 0, bytes);
+            places::read_through(&mut disk, span, &mut self.tools.buffers)
+        });
         match result {
             Ok((bytes, sum)) => {
                 known.passes += 1;
