@@ -2,6 +2,8 @@
 
 mod demo;
 mod hot_plug;
+mod odd_disks;
 mod orange_pi;
+mod reach;
 mod several_disks;
 mod start;
