@@ -17,8 +17,8 @@ pub enum Queueing {
     AfterData,
     /// The data with the command wrapper, the status when the data has come: as many interrupts as
     /// [`Queueing::AfterCommand`], for devices that cannot hold a status read behind their data.
-    /// QEMU's `usb-storage` before 10.1 is one: where the data takes a moment, a status read that is
-    /// queued already is never answered, or is stalled before a write's data.
+    /// QEMU's `usb-storage` is one (7.2 and 11.1 were tried): where the data takes a moment, a status
+    /// read that is queued already is never answered, or is stalled before a write's data.
     StatusLast,
 }
 

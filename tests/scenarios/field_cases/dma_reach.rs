@@ -1,24 +1,23 @@
 //! What a controller cannot reach is carried through the pool, counted; where the pool has no room for
 //! it, that is an error of one request, never lost data, and the disk goes on.
 
-use crate::rig::{CALL_LIMIT, HIGH_PORT, Rig, SUPER_PORT};
+use crate::controller::{self, Faults};
+use crate::rig::{CALL_LIMIT, HIGH_PORT, Rig};
 use rootport::block::queue::{DiskId, Operation};
 use rootport::block::{BlockDevice, BlockError, Lba};
 use rootport::dma::MapError;
-use rootport::host::xhci::Options as XhciOptions;
 use rootport::time::Duration;
 use rootport_models::adapter::owned;
-use rootport_models::controller::xhci::{Faults, Traits};
 use rootport_models::device::field::good_stick;
 use rootport_models::device::scsi::LogicalUnit;
-use rootport_models::device::{Disk, Link, Script};
+use rootport_models::device::{Disk, Script};
 use rootport_models::machine::Options;
 
 /// Above what 32 bits can name.
 const HIGH: u64 = 0x1_2345_6000;
 
 fn narrow() -> Rig {
-    Rig::new(Options::default(), Traits::addresses_32())
+    Rig::new(Options::default(), controller::addresses_32())
 }
 
 fn bounced(rig: &Rig, disk: DiskId) -> u64 {
@@ -71,7 +70,7 @@ fn a_pool_without_room_for_a_block_fails_one_request_and_loses_nothing() {
     let find = |pool| {
         let mut rig = Rig::with_pool(
             Options::default(),
-            Traits::addresses_32(),
+            controller::addresses_32(),
             Faults::none(),
             pool,
         );
@@ -120,24 +119,8 @@ fn a_device_pulled_while_a_piece_carries_its_data_leaves_the_pool_as_it_was() {
 }
 
 #[test]
-fn a_bus_of_32_bits_is_believed_over_a_controller_that_names_64() {
-    let driver = XhciOptions {
-        reach: u64::from(u32::MAX),
-        ..XhciOptions::default()
-    };
-    let traits = Traits::default();
-    let mut rig = Rig::made(Options::default(), traits, Faults::none(), 1 << 20, driver);
-    let stick = Script::new().speed(Link::Super);
-    let disk = rig.disk(SUPER_PORT, stick.build());
-    let mut high = rig.machine.buffer_at(HIGH, 4096, 0);
-    rig.host.disk(disk).read(Lba(0), &mut high).unwrap();
-    assert_eq!(bounced(&rig, disk), 4096);
-    assert!(high[..] == rig.read(disk, 0, 4096).unwrap()[..]);
-}
-
-#[test]
 fn memory_above_4_gib_is_reached_by_a_controller_of_64_bits() {
-    let mut rig = Rig::new(Options::above_4_gib(), Traits::default());
+    let mut rig = Rig::new(Options::above_4_gib(), controller::addresses_64());
     let disk = rig.disk(HIGH_PORT, good_stick());
     for offset in [0, 1, 63, 100] {
         let data = rig.read_at(disk, 5, 16 * 1024, offset).unwrap();

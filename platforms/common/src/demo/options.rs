@@ -1,5 +1,7 @@
 //! What the host wants, out of the kernel command line (`docs/demo-protocol.md`).
 
+use rootport::policy::Queueing;
+
 use crate::power::Reason;
 
 /// What the image does.
@@ -88,6 +90,8 @@ pub struct Options {
     pub buffers: Placement,
     /// `rootport.reach`: the highest address that controllers are told they may form.
     pub reach: u64,
+    /// `rootport.queue`: when data and status are queued; the board's own choice where it is `None`.
+    pub queueing: Option<Queueing>,
     /// `rootport.rounds`: how many times the shortest length of [`Mode::Bench`].
     pub rounds: u32,
 }
@@ -105,6 +109,7 @@ impl Options {
         first: 0,
         buffers: Placement::Image,
         reach: u64::MAX,
+        queueing: None,
         rounds: 10,
     };
 }
@@ -157,6 +162,7 @@ impl Options {
             "first" => self.first = value.parse().ok()?,
             "buffers" => self.buffers = placement(value)?,
             "reach" => self.reach = reach(value)?,
+            "queue" => self.queueing = Some(queueing(value)?),
             "rounds" => self.rounds = value.parse().ok()?,
             _ => return None,
         }
@@ -200,6 +206,16 @@ fn waiting(word: &str) -> Option<Waiting> {
     Some(match word {
         "asleep" => Waiting::Asleep,
         "polling" => Waiting::Polling,
+        _ => return None,
+    })
+}
+
+fn queueing(word: &str) -> Option<Queueing> {
+    Some(match word {
+        "after-command" => Queueing::AfterCommand,
+        "after-data" => Queueing::AfterData,
+        "status-last" => Queueing::StatusLast,
+        "eager" => Queueing::Eager,
         _ => return None,
     })
 }
