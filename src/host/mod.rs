@@ -6,12 +6,14 @@
 mod any;
 #[cfg(feature = "ehci")]
 pub mod ehci;
+mod emergency;
 mod traits;
 mod types;
 #[cfg(feature = "xhci")]
 pub mod xhci;
 
 pub use any::{Controller, InterruptHalf};
+pub use emergency::EmergencyStop;
 pub use traits::{Devices, Endpoints, HostController, Hubs, RootPorts};
 pub use types::{
     Addressing, Attachment, Capabilities, ControllerFault, DeviceHandle, EndpointConfig,

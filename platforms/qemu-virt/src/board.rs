@@ -62,6 +62,10 @@ impl Board for QemuVirt {
         }
     }
 
+    fn stop_controllers() {
+        host::BRAKES.pull(timer::microseconds);
+    }
+
     fn power_off() {
         // The machine's firmware is QEMU itself: it listens to SMC where there is an EL2
         // (`virtualization=on`), else to HVC. An image that entered at EL2 knows which.

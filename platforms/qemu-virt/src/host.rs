@@ -6,6 +6,7 @@ use board_common::aarch64::{Start, counters, timer};
 use board_common::attention::{Attention, Half};
 use board_common::bench::memory::Memory;
 use board_common::bench::meter::Meter;
+use board_common::brakes::Brakes;
 use board_common::demo::buffers::{Buffers, high_place};
 use board_common::demo::options::{Mode, Options, Placement, Waiting};
 use board_common::demo::session::{self, Tools};
@@ -65,6 +66,8 @@ static EHCI: [ConstStaticCell<EhciMemory<DEVICES, ENDPOINTS, TRANSFERS>>; MOST_C
 
 /// Whom an interrupt is for.
 pub(crate) static ATTENTION: Attention<MmioWindow, MOST_CONTROLLERS> = Attention::new();
+/// What a panic pulls.
+pub(crate) static BRAKES: Brakes<MmioWindow, MOST_CONTROLLERS> = Brakes::new();
 
 /// Runs the demo on all controllers of the machine.
 pub(crate) fn run(
@@ -110,7 +113,7 @@ pub(crate) fn run(
         clock: timer::microseconds,
         key: || console::read_byte().is_some(),
     };
-    session::run(&mut host, options, &mut tools)
+    session::run(host, options, &mut tools)
 }
 
 /// The demo's buffers, where the host wants them.
@@ -202,6 +205,7 @@ fn make_driver(
     let (driver, half) = made?
         .inspect_err(|fault| println!("PCI {address}: not used: {fault:?}"))
         .ok()?;
+    BRAKES.attach(index, driver.emergency_stop());
     match call {
         Call::Never => {}
         Call::Pin(id) => {

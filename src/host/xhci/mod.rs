@@ -21,6 +21,7 @@
 //! | `trb`, `ring`, `event`, `command`, `context`, `base` | structures in shared memory |
 //! | `records`, `storage` | structures in the caller's memory |
 //! | `controller`, `poll`, `interrupt`, `port` | start and stop; events; the interrupt half; root ports |
+//! | `emergency` | the brake for panic handlers |
 //! | `device`, `slot`, `input` | devices: operations, what follows them, input contexts |
 //! | `endpoint`, `recovery`, `transfer`, `encode` | endpoints, their recovery, transfers, the blocks of one |
 //!
@@ -33,6 +34,7 @@ mod command;
 mod context;
 mod controller;
 mod device;
+mod emergency;
 mod encode;
 mod endpoint;
 mod event;
@@ -59,6 +61,7 @@ use records::Records;
 use regs::Blocks;
 
 pub use device::DeviceRecord;
+pub use emergency::EmergencyStop;
 pub use endpoint::EndpointRecord;
 pub use interrupt::{InterruptHalf, Interrupts};
 pub use quirks::{Quirk, Silicon};
@@ -189,6 +192,11 @@ impl<'s, B: Bus> Xhci<'s, B> {
     /// pending.
     pub fn interrupt_half(&self) -> InterruptHalf<B> {
         InterruptHalf::new(self.blocks.clone(), self.options.interrupts)
+    }
+
+    /// The part for a panic handler.
+    pub fn emergency_stop(&self) -> EmergencyStop<B> {
+        EmergencyStop::new(self.blocks.clone())
     }
 
     /// The known faults of this chip, for a person.

@@ -14,6 +14,7 @@
 //! | [`files`] | list, sum up, copy |
 //! | [`places`] | blocks by their numbers: sums, errors, a pattern |
 //! | [`throughput`], [`scratch`] | the scratch partition: a table, a pattern |
+//! | [`payload`] | the next stage, in what was the pool |
 //! | [`buffers`] | fixed memory for all of it |
 
 pub mod buffers;
@@ -22,6 +23,7 @@ pub mod disk;
 pub mod files;
 pub mod options;
 pub mod partitions;
+pub mod payload;
 pub mod places;
 pub mod scratch;
 pub mod sectors;

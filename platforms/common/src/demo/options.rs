@@ -24,6 +24,8 @@ pub enum Mode {
     Scan,
     /// A pattern written and read back, wherever the host says.
     Pattern,
+    /// A panic on purpose, while a disk is read.
+    Panic,
     /// A fault on purpose.
     Fault,
 }
@@ -44,6 +46,16 @@ pub enum Coherency {
     /// The stack does, as the boards need it; also where it would not be due.
     #[default]
     Maintained,
+}
+
+/// How the stack is left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Exit {
+    /// Everything is flushed and stopped.
+    #[default]
+    Shutdown,
+    /// Nothing is: to show that the next stage notices.
+    Running,
 }
 
 /// Where the image's buffers for transfers lie.
@@ -92,6 +104,10 @@ pub struct Options {
     pub reach: u64,
     /// `rootport.queue`: when data and status are queued; the board's own choice where it is `None`.
     pub queueing: Option<Queueing>,
+    /// `rootport.leave`
+    pub leave: Exit,
+    /// `rootport.watch`: milliseconds for which the next stage watches its memory.
+    pub watch: u64,
     /// `rootport.rounds`: how many times the shortest length of [`Mode::Bench`].
     pub rounds: u32,
 }
@@ -109,6 +125,8 @@ impl Options {
         first: 0,
         buffers: Placement::Image,
         reach: u64::MAX,
+        leave: Exit::Shutdown,
+        watch: 200,
         queueing: None,
         rounds: 10,
     };
@@ -161,6 +179,8 @@ impl Options {
             "wait" => self.waiting = waiting(value)?,
             "first" => self.first = value.parse().ok()?,
             "buffers" => self.buffers = placement(value)?,
+            "leave" => self.leave = exit(value)?,
+            "watch" => self.watch = value.parse().ok()?,
             "reach" => self.reach = reach(value)?,
             "queue" => self.queueing = Some(queueing(value)?),
             "rounds" => self.rounds = value.parse().ok()?,
@@ -180,7 +200,16 @@ fn mode(word: &str) -> Option<Mode> {
         "hello" => Mode::Hello,
         "scan" => Mode::Scan,
         "pattern" => Mode::Pattern,
+        "panic" => Mode::Panic,
         "fault" => Mode::Fault,
+        _ => return None,
+    })
+}
+
+fn exit(word: &str) -> Option<Exit> {
+    Some(match word {
+        "shutdown" => Exit::Shutdown,
+        "running" => Exit::Running,
         _ => return None,
     })
 }
@@ -274,7 +303,7 @@ mod tests {
 
     #[test]
     fn reading_modes_write_nothing() {
-        for word in ["read", "raw", "io", "scan", "hello", "fault"] {
+        for word in ["read", "raw", "io", "scan", "hello", "panic", "fault"] {
             let options = Options::parse(&format!("rootport.mode={word}")).unwrap();
             assert!(!options.mode.writes(), "{word}");
         }

@@ -92,6 +92,10 @@ impl<B: H3Board> Board for H3<B> {
     }
 
     /// These boards have no switch: their regulators are always on.
+    fn stop_controllers() {
+        host::BRAKES.pull(timer::microseconds);
+    }
+
     fn power_off() {}
 
     fn main(start: Start) -> Result<(), Reason> {
