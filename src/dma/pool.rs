@@ -108,14 +108,9 @@ impl PoolRecord {
 /// Why the pool has no memory to give.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PoolError {
-    /// No gap is long enough. Give the platform's coherent region more bytes: at least `needed`
-    /// more than now, of which `free` bytes are free in pieces that are too small.
-    Exhausted {
-        /// Bytes asked for.
-        needed: usize,
-        /// Bytes free in all.
-        free: usize,
-    },
+    /// No gap is long enough. Give the platform's coherent region more bytes: at least those of
+    /// [`PoolUsage::refused`] more than now.
+    Exhausted,
     /// The ledger is full: give the host's storage more [`PoolRecord`]s.
     LedgerFull,
 }
@@ -129,6 +124,8 @@ pub struct PoolUsage {
     pub used: usize,
     /// The most that was ever held.
     pub high_water: usize,
+    /// Bytes of the longest piece that was asked for in vain; 0 if none was.
+    pub refused: usize,
     /// Bytes held by each [`Class`], in the order of [`Class::ALL`].
     pub by_class: [usize; 8],
 }
@@ -145,6 +142,7 @@ pub struct Pool<'s> {
     records: &'s mut [PoolRecord],
     held: usize,
     high_water: usize,
+    refused: usize,
 }
 
 impl<'s> Pool<'s> {
@@ -156,6 +154,7 @@ impl<'s> Pool<'s> {
             records,
             held: 0,
             high_water: 0,
+            refused: 0,
         }
     }
 
@@ -172,10 +171,10 @@ impl<'s> Pool<'s> {
         rules: Rules,
     ) -> Result<Allocation, PoolError> {
         let length = length.max(1).next_multiple_of(GRANULE);
-        let (index, offset) = self.find_gap(length, rules).ok_or(PoolError::Exhausted {
-            needed: length,
-            free: self.region.length().saturating_sub(self.used()),
-        })?;
+        let Some((index, offset)) = self.find_gap(length, rules) else {
+            self.refused = self.refused.max(length);
+            return Err(PoolError::Exhausted);
+        };
         self.insert(
             index,
             PoolRecord {
@@ -230,6 +229,7 @@ impl<'s> Pool<'s> {
             capacity: self.region.length(),
             used: self.used(),
             high_water: self.high_water,
+            refused: self.refused,
             by_class,
         }
     }

@@ -17,7 +17,7 @@ use crate::time::Instant;
 use crate::usb::descriptor::CommandSet;
 use crate::usb::enumerate::CONFIGURATION_LIMIT;
 use crate::usb::quirks::bus_quirks;
-use crate::usb::{BusEvent, DeviceId, DeviceInfo, Driver, UsbError};
+use crate::usb::{BusEvent, DeviceId, DeviceInfo, Driver, Table, UsbError};
 
 /// Bytes of a unit's answer that are looked at: the longest, MODE SENSE, is asked for 192.
 const ANSWER: usize = 256;
@@ -125,7 +125,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         };
         let slot = place.and_then(|index| self.functions.get_mut(index).zip(Some(index)));
         let attached = match slot {
-            None => Err(UsbError::TableFull("functions")),
+            None => Err(UsbError::TableFull(Table::Functions)),
             Some((slot, index)) => {
                 slot.home = Some(Home::of(&info));
                 let (bus, policy) = (&mut self.bus, &self.policy);

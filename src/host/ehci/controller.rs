@@ -23,6 +23,7 @@ use super::schedule::Doorbell;
 use super::transfer_descriptor::LINK_END;
 use crate::dma::{Allocation, Class, Owner, Pool, Rules};
 use crate::host::{
+    CapabilityField,
     Capabilities, ControllerFault, EndpointConfig, EndpointKind, Event, HostController, HostError,
     Requirement,
 };
@@ -318,7 +319,7 @@ impl<B: Bus> Ehci<'_, B> {
         if memory.bus().reachable(length, STRUCTURE_MASK) {
             Ok(memory)
         } else {
-            Err(ControllerFault::Implausible("pool above 4 GiB"))
+            Err(ControllerFault::Implausible(CapabilityField::AddressWidth))
         }
     }
 

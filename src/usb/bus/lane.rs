@@ -12,7 +12,7 @@ use crate::time::Instant;
 use crate::usb::descriptor::{DescriptorKind, initial_control_packet_size};
 use crate::usb::device::{DeviceEntry, DeviceId, DeviceState, Requester};
 use crate::usb::enumerate::{Action, Description, Enumeration, Input};
-use crate::usb::error::UsbError;
+use crate::usb::error::{Table, UsbError};
 use crate::usb::operation::Operation;
 use crate::usb::port::{ATTEMPTS, PortEntry, PortState, RETRY_PAUSE};
 use crate::usb::setup::SetupPacket;
@@ -240,7 +240,7 @@ impl<C: Driver> Bus<'_, C> {
             translator: None,
         };
         let index = self.devices.iter().position(|entry| !entry.in_use);
-        let index = index.ok_or(UsbError::TableFull("devices"))?;
+        let index = index.ok_or(UsbError::TableFull(Table::Devices))?;
         let slot = self.controllers.get_mut(usize::from(controller.0));
         let driver = slot
             .and_then(|slot| slot.driver.as_mut())
@@ -250,7 +250,7 @@ impl<C: Driver> Bus<'_, C> {
         let entry = self
             .devices
             .get_mut(index)
-            .ok_or(UsbError::TableFull("devices"))?;
+            .ok_or(UsbError::TableFull(Table::Devices))?;
         let generation = entry.generation.wrapping_add(1);
         let id = DeviceId {
             index: index as u8,
