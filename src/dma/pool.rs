@@ -363,7 +363,7 @@ impl Allocation {
     }
 
     /// The structure of `N` bytes at byte `offset`, if it lies in the piece.
-    #[inline(always)]
+    #[inline]
     #[must_use]
     pub fn block<const N: usize>(&self, offset: usize) -> Option<Block<'_, N>> {
         let fits = self.length >= N && offset <= self.length - N && offset.is_multiple_of(4);
@@ -381,7 +381,7 @@ impl Allocation {
         unsafe { Watched::new(field) }
     }
 
-    #[inline(always)]
+    #[inline]
     fn at<T>(&self, offset: usize) -> Option<NonNull<T>> {
         let end = offset.checked_add(size_of::<T>())?;
         let fits = end <= self.length && offset.is_multiple_of(align_of::<T>());
@@ -390,7 +390,7 @@ impl Allocation {
     }
 
     /// Reads 32 bits at byte `offset`.
-    #[inline(always)]
+    #[inline]
     #[must_use]
     pub fn read32(&self, offset: usize) -> u32 {
         match self.at::<u32>(offset) {
@@ -401,7 +401,7 @@ impl Allocation {
     }
 
     /// Writes 32 bits at byte `offset`.
-    #[inline(always)]
+    #[inline]
     pub fn write32(&self, offset: usize, value: u32) {
         if let Some(at) = self.at::<u32>(offset) {
             // SAFETY: aligned and inside the piece, which nothing borrows.
@@ -411,7 +411,7 @@ impl Allocation {
     }
 
     /// Reads 64 bits at byte `offset`.
-    #[inline(always)]
+    #[inline]
     #[must_use]
     pub fn read64(&self, offset: usize) -> u64 {
         match self.at::<u64>(offset) {
@@ -422,7 +422,7 @@ impl Allocation {
     }
 
     /// Writes 64 bits at byte `offset`.
-    #[inline(always)]
+    #[inline]
     pub fn write64(&self, offset: usize, value: u64) {
         if let Some(at) = self.at::<u64>(offset) {
             // SAFETY: aligned and inside the piece, which nothing borrows.
@@ -432,7 +432,7 @@ impl Allocation {
     }
 
     /// Reads `N` 32-bit words from byte `offset`, lowest first.
-    #[inline(always)]
+    #[inline]
     #[must_use]
     pub fn read_words<const N: usize>(&self, offset: usize) -> [u32; N] {
         let mut words = [0; N];
@@ -443,7 +443,7 @@ impl Allocation {
     }
 
     /// Writes words from byte `offset`, lowest first.
-    #[inline(always)]
+    #[inline]
     pub fn write_words(&self, offset: usize, words: &[u32]) {
         for (index, word) in words.iter().enumerate() {
             self.write32(offset + 4 * index, *word);

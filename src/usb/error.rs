@@ -5,6 +5,7 @@ use crate::host::{ControllerFault, HostError, Outcome};
 
 /// Why an operation on a device failed. The device's neighbours are not concerned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(align(4))]
 pub enum UsbError {
     /// The device refused the request (STALL). It may take others.
     Stall,

@@ -173,9 +173,9 @@ impl Reading {
                     self.language = first;
                 }
             }
-            Place::Manufacturer => self.strings.manufacturer = Text::from_chars(descriptor.chars()),
-            Place::Product => self.strings.product = Text::from_chars(descriptor.chars()),
-            Place::Serial => self.strings.serial = Text::from_chars(descriptor.chars()),
+            Place::Manufacturer => self.strings.manufacturer = descriptor.text(),
+            Place::Product => self.strings.product = descriptor.text(),
+            Place::Serial => self.strings.serial = descriptor.text(),
             Place::Done => {}
         }
     }

@@ -23,9 +23,8 @@ use super::schedule::Doorbell;
 use super::transfer_descriptor::LINK_END;
 use crate::dma::{Allocation, Class, Owner, Pool, Rules};
 use crate::host::{
-    CapabilityField,
-    Capabilities, ControllerFault, EndpointConfig, EndpointKind, Event, HostController, HostError,
-    Requirement,
+    Capabilities, CapabilityField, ControllerFault, EndpointConfig, EndpointKind, Event,
+    HostController, HostError, Requirement,
 };
 use crate::mmio::{Bus, ChangeBits};
 use crate::time::{Duration, Instant};
