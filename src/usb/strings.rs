@@ -84,6 +84,16 @@ pub(super) struct Reading {
 }
 
 impl Reading {
+    /// Nothing to ask.
+    pub(super) const NONE: Self = Self {
+        place: Place::Done,
+        indices: [None; 3],
+        language: ENGLISH,
+        is_measured: false,
+        length: None,
+        strings: DeviceStrings::NONE,
+    };
+
     pub(super) fn new(device: &Device, quirks: BusQuirks) -> Self {
         let indices = [
             device.manufacturer_string,

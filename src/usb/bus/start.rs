@@ -61,7 +61,7 @@ impl<C: Driver> Bus<'_, C> {
                 ..PortEntry::EMPTY
             };
         }
-        if let Some(slot) = self.controllers.get_mut(index) {
+        if let Some(slot) = self.slot_mut(controller) {
             slot.driver = Some(driver);
         }
         Ok(controller)
@@ -131,7 +131,7 @@ impl<C: Driver> Bus<'_, C> {
         result: Result<(), ControllerFault>,
         now: Instant,
     ) {
-        let Some(slot) = self.controllers.get_mut(usize::from(controller.0)) else {
+        let Some(slot) = self.slot_mut(controller) else {
             return;
         };
         if slot.state != ControllerState::Starting {
@@ -163,7 +163,7 @@ impl<C: Driver> Bus<'_, C> {
         fault: ControllerFault,
         now: Instant,
     ) -> Option<BusEvent> {
-        let slot = self.controllers.get_mut(usize::from(controller.0))?;
+        let slot = self.slot_mut(controller)?;
         slot.lane = None;
         slot.state = match slot.state {
             // On its way down for good, or down: it is not started again.
@@ -183,7 +183,7 @@ impl<C: Driver> Bus<'_, C> {
         result: Result<(), ControllerFault>,
         now: Instant,
     ) -> Option<BusEvent> {
-        let slot = self.controllers.get_mut(usize::from(controller.0))?;
+        let slot = self.slot_mut(controller)?;
         slot.lane = None;
         if let Err(fault) = result {
             slot.state = ControllerState::Failed(fault);
