@@ -48,6 +48,8 @@ pub enum Table {
     Devices,
     /// Storage interfaces.
     Functions,
+    /// Commands in flight of UAS.
+    Commands,
 }
 
 impl UsbError {
