@@ -144,7 +144,7 @@ fn memory_above_4_gib_holds_data_but_no_structures() {
         ..Traits::addresses_64().into()
     };
     crate::rig::with_rig(setting, |rig| {
-        use rootport::host::ControllerFault::Implausible;
-        assert_eq!(rig.start(), Err(Implausible("pool above 4 GiB")));
+        use rootport::host::{CapabilityField, ControllerFault::Implausible};
+        assert_eq!(rig.start(), Err(Implausible(CapabilityField::AddressWidth)));
     });
 }
