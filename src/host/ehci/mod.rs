@@ -106,6 +106,8 @@ pub struct Ehci<'s, B> {
     head: Option<Allocation>,
     /// The frame list.
     frames: Option<Allocation>,
+    /// Bits 63..32 of the address of every structure (CTRLDSSEGMENT).
+    segment: u32,
     /// The endpoint behind the head.
     async_first: Option<u8>,
     doorbell: Doorbell,
@@ -170,6 +172,7 @@ impl<'s, B: Bus> Ehci<'s, B> {
             ports: Ports::EMPTY,
             head: None,
             frames: None,
+            segment: 0,
             async_first: None,
             doorbell: Doorbell::Quiet,
             answer_seen: false,
