@@ -3,6 +3,7 @@
 //! `storage` carries the commands; `block` is what callers see of the disk. Everything on the wire
 //! is big-endian. Read SPC-4 for what all devices have in common, SBC-3 for disks.
 
+pub mod ata;
 pub mod bring_up;
 pub mod capacity;
 pub mod cdb;

@@ -1,73 +1,68 @@
 //! Requests whose memory a controller cannot reach: piece by piece through the pool.
 //!
 //! Nothing here is on the way of a request whose memory is reached: a transport refuses it first. A
-//! piece belongs to the request's function, as all that its device may reach, and ends with the command
-//! that it was taken for.
+//! piece of the pool belongs to the request's function, as all that its device may reach, and ends with
+//! the command that it was taken for. A request has one at a time.
 
 use super::Host;
-use super::schedule::Work;
-use crate::block::queue::RequestSlot;
+use crate::block::queue::{Operation, Piece, RequestSlot};
 use crate::dma::{Bounced, DataDirection, MapError, Owner, Pool, RawBuffer};
 use crate::platform::Platform;
 use crate::scsi::cdb::DataPhase;
-use crate::scsi::transport::{DataPlace, Outcome, Request, TransportError};
-use crate::time::Instant;
+use crate::scsi::transport::{Client, DataPlace, Outcome, Request, TransportError};
 use crate::usb::Driver;
 
 const EXHAUSTED: TransportError = TransportError::Memory(MapError::BounceExhausted);
 
 impl<P: Platform, C: Driver> Host<'_, P, C> {
-    /// Begins the next command of a request with a piece of the pool in place of its memory: it moves
-    /// as many blocks as the piece takes.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn begin_bounced(
+    /// A command again, with a piece of the pool in place of the caller's memory: a read or a write may
+    /// move fewer blocks then.
+    pub(super) fn bounce(
         &mut self,
         function: u8,
-        request: u8,
-        now: Instant,
-    ) -> Result<(), TransportError> {
-        let command = self.bounced_command(function, request)?;
-        let slot = self.functions.get_mut(usize::from(function));
-        let slot = slot.ok_or(TransportError::Disconnected)?;
-        let (bus, platform) = (&mut self.bus, &self.platform);
-        match slot.function.begin(bus, platform, &command, now) {
-            Ok(()) => self.began(function, Work::Request(request)),
-            Err(error) => {
-                self.end_bounce(request, Err(error));
-                return Err(error);
-            }
-        }
-        Ok(())
-    }
-
-    /// The command, with the piece in the request's slot.
-    fn bounced_command(&mut self, function: u8, request: u8) -> Result<Request, TransportError> {
+        client: Client,
+        request: &Request,
+    ) -> Result<(Client, Request), TransportError> {
+        let (Client::Request(index, piece), DataPlace::Caller(buffer)) = (client, request.data)
+        else {
+            return Err(EXHAUSTED);
+        };
         let device = self.functions.get(usize::from(function));
         let device = device.and_then(|slot| slot.function.device());
-        let device = device.ok_or(TransportError::Disconnected)?;
-        let rules = self.bus.segment_rules(device).ok_or(EXHAUSTED)?;
-        let slot = self.requests.get_mut(usize::from(request));
+        let rules = device.and_then(|device| self.bus.segment_rules(device));
+        let grain = rules.map_or(1, |rules| rules.grain);
+        let slot = self.requests.get_mut(usize::from(index));
         let slot = slot.ok_or(EXHAUSTED)?;
+        if slot.bounced.is_some() {
+            return Err(TransportError::Busy);
+        }
         let unit = self.units.get_mut(usize::from(slot.disk.index));
         let unit = unit.ok_or(TransportError::Disconnected)?;
-        let block = unit.geometry().map_or(0, |geometry| geometry.block_bytes);
-        let wanted = (u64::from(slot.chunk) * u64::from(block)) as usize;
-        let owner = Owner::Function(function);
+        let least = match slot.operation {
+            Operation::Read(_) | Operation::Write(_) => unit
+                .geometry()
+                .map_or(buffer.length, |geometry| geometry.block_bytes as usize),
+            _ => buffer.length,
+        };
         let pool = self.bus.pool();
-        let memory = Bounced::reserve(pool, owner, rules.grain, wanted, block as usize)
-            .map_err(TransportError::Memory)?;
-        let made = unit.command_within(slot, &self.policy, memory.length() as u32);
-        match made
-            .ok()
-            .and_then(|command| Some((command, part(&command)?)))
-        {
-            Some((command, (buffer, direction))) => {
+        let owner = Owner::Function(function);
+        let memory = Bounced::reserve(pool, owner, grain, buffer.length, least);
+        let memory = memory.map_err(TransportError::Memory)?;
+        let mut command = *request;
+        if memory.length() < buffer.length {
+            slot.not_issued(piece);
+            if let Ok(shorter) = unit.command_within(slot, &self.policy, memory.length() as u32) {
+                let timeout = request.timeout;
+                command = Request { timeout, ..shorter };
+            }
+        }
+        match part(&command, memory.length()) {
+            Some((buffer, direction)) => {
                 let bounced = Bounced::new(memory, buffer, direction);
-                let data = bounced.data().map(DataPlace::Pool);
-                slot.bounced = Some(bounced);
-                let data = data.ok_or(EXHAUSTED)?;
-                Ok(Request { data, ..command })
+                command.data = bounced.data().map_or(command.data, DataPlace::Pool);
+                let piece = slot.piece;
+                slot.bounced = Some((piece, bounced));
+                Ok((Client::Request(index, piece), command))
             }
             None => {
                 pool.free(memory);
@@ -76,43 +71,36 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         }
     }
 
-    /// The command of a request has ended, and its device has let go of the piece that the command was
-    /// carried by, if it was.
+    /// The command for a piece of a request has ended, and its device has let go of the memory that
+    /// carried it, if it was carried.
     #[inline]
-    pub(super) fn end_bounce(&mut self, request: u8, outcome: Outcome) {
+    pub(super) fn end_bounce(&mut self, request: u8, piece: Piece, outcome: Outcome) {
         if let Some(slot) = self.requests.get_mut(usize::from(request))
             && slot.bounced.is_some()
         {
-            settle(slot, self.bus.pool(), outcome);
-        }
-    }
-
-    /// The device of a request was closed, and all that its function held has gone back to the pool.
-    pub(super) fn forget_bounce(&mut self, work: Work) {
-        if let Work::Request(request) = work
-            && let Some(slot) = self.requests.get_mut(usize::from(request))
-        {
-            slot.bounced = None;
+            settle(slot, self.bus.pool(), piece, outcome);
         }
     }
 }
 
 #[cold]
-fn settle(slot: &mut RequestSlot, pool: &mut Pool<'_>, outcome: Outcome) {
+fn settle(slot: &mut RequestSlot, pool: &mut Pool<'_>, piece: Piece, outcome: Outcome) {
     let moved = outcome.map_or(0, |completion| completion.moved as usize);
-    if let Some(bounced) = slot.bounced.take() {
+    if let Some((_, bounced)) = slot.bounced.take_if(|(carried, _)| *carried == piece) {
         bounced.end(pool, moved);
     }
 }
 
-/// The part of the caller's memory that a command is about, and which way its data goes.
-fn part(command: &Request) -> Option<(RawBuffer, DataDirection)> {
+/// The part of the caller's memory that a command is about, if it is not longer than `room`, and which
+/// way its data goes.
+fn part(command: &Request, room: usize) -> Option<(RawBuffer, DataDirection)> {
     let DataPlace::Caller(buffer) = command.data else {
         return None;
     };
-    match command.command.data {
-        DataPhase::In(_) => Some((buffer, DataDirection::FromDevice)),
-        DataPhase::Out(_) => Some((buffer, DataDirection::ToDevice)),
-        DataPhase::None => None,
-    }
+    let direction = match command.command.data {
+        DataPhase::In(_) => DataDirection::FromDevice,
+        DataPhase::Out(_) => DataDirection::ToDevice,
+        DataPhase::None => return None,
+    };
+    (buffer.length <= room).then_some((buffer, direction))
 }

@@ -25,3 +25,4 @@ mod recovery;
 pub(crate) mod rig;
 mod staging;
 mod two_disks;
+mod uas;

@@ -22,8 +22,8 @@ use super::schedule::Doorbell;
 use super::transfer_descriptor::LINK_END;
 use crate::dma::{Allocation, Class, Owner, Pool, Rules};
 use crate::host::{
-    Capabilities, ControllerFault, EndpointConfig, EndpointKind, Event, HostController, HostError,
-    Requirement,
+    Capabilities, CapabilityField, ControllerFault, EndpointConfig, EndpointKind, Event,
+    HostController, HostError, Requirement,
 };
 use crate::mmio::{Bus, ChangeBits};
 use crate::time::{Duration, Instant};
@@ -328,7 +328,7 @@ impl<B: Bus> Ehci<'_, B> {
         {
             Ok(memory)
         } else {
-            Err(ControllerFault::Implausible("pool above 4 GiB"))
+            Err(ControllerFault::Implausible(CapabilityField::AddressWidth))
         }
     }
 

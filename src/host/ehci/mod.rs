@@ -63,7 +63,7 @@ use self::quirks::Quirks;
 use self::schedule::Doorbell;
 use self::storage::{IndexSet, Records};
 use crate::dma::Allocation;
-use crate::host::ControllerFault;
+use crate::host::{ControllerFault, Slice};
 use crate::mmio::{Bus, Registers};
 use crate::time::Instant;
 
@@ -145,15 +145,15 @@ impl<'s, B: Bus> Ehci<'s, B> {
         options: Options,
     ) -> Result<Self, ControllerFault> {
         let capability = Capability::read(&bus)?;
-        let fits = |name, length: usize| match length {
+        let fits = |slice, length: usize| match length {
             1..=255 => Ok(()),
-            0 => Err(ControllerFault::Storage(name, 1)),
-            _ => Err(ControllerFault::Storage(name, 255)),
+            0 => Err(ControllerFault::Storage(slice, 1)),
+            _ => Err(ControllerFault::Storage(slice, 255)),
         };
-        fits("devices", storage.devices.len())?;
-        fits("endpoints", storage.endpoints.len())?;
+        fits(Slice::Devices, storage.devices.len())?;
+        fits(Slice::Endpoints, storage.endpoints.len())?;
         if storage.transfers.is_empty() {
-            return Err(ControllerFault::Storage("transfers", 1));
+            return Err(ControllerFault::Storage(Slice::Transfers, 1));
         }
         Ok(Self {
             index: controller,

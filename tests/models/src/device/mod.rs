@@ -36,10 +36,12 @@ pub mod packet_host;
 mod script;
 pub mod scsi;
 pub mod setup;
+pub mod uas;
 mod violation;
 
 pub use disk::Disk;
 pub use script::Script;
+pub use uas::{UasDisk, UasScript};
 pub use violation::{Violation, Violations};
 
 /// Virtual time: nanoseconds since the start of the test.
@@ -51,6 +53,8 @@ pub const MICROSECOND: Nanoseconds = 1_000;
 pub const MILLISECOND: Nanoseconds = 1_000_000;
 /// A second in [`Nanoseconds`].
 pub const SECOND: Nanoseconds = 1_000_000_000;
+/// A minute.
+pub const MINUTE: Nanoseconds = 60 * SECOND;
 
 /// How fast a device runs, slowest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
