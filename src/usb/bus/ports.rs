@@ -157,6 +157,8 @@ impl<C: Driver> Bus<'_, C> {
         // A port that is being reset may show a changed connection that is none. A SuperSpeed link
         // shows none at all until it is trained again (xHCI 1.2 §4.19.1.2).
         let replaced = match (self.is_resetting(entry.controller, index), protocol) {
+            // It is there, and a companion controller has it.
+            _ if status.handed_over => false,
             (true, PortProtocol::Usb3) => false,
             (true, PortProtocol::Usb2) => !status.connected,
             (false, _) => !status.connected || status.connect_changed,
