@@ -174,10 +174,12 @@ impl<C: Driver> Bus<'_, C> {
                 if replaced =>
             {
                 self.settle(index, status.connected, protocol, now);
+                return vacated(&entry);
             }
             PortState::Enumerating if replaced => {
                 self.abort_lane(entry.controller, now);
                 self.settle(index, status.connected, protocol, now);
+                return vacated(&entry);
             }
             PortState::Occupied(device) if replaced => {
                 self.settle(index, status.connected, protocol, now);
@@ -214,4 +216,10 @@ impl<C: Driver> Bus<'_, C> {
             PortProtocol::Usb3 => PortState::Waiting(now, 0),
         };
     }
+}
+
+/// What is to be told when a port was found empty.
+fn vacated(before: &PortEntry) -> Option<BusEvent> {
+    let vacated = BusEvent::Vacated(before.controller, before.port);
+    before.kept.then_some(vacated)
 }
