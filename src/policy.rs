@@ -17,8 +17,8 @@ pub enum Queueing {
     AfterData,
     /// The data with the command wrapper, the status when the data has come: as many interrupts as
     /// [`Queueing::AfterCommand`], for devices that cannot hold a status read behind their data.
-    /// QEMU's `usb-storage` before 10.1 is one: where the data takes a moment, a status read that is
-    /// queued already is never answered, or is stalled before a write's data.
+    /// QEMU's `usb-storage` is one (7.2 and 11.1 were tried): where the data takes a moment, a status
+    /// read that is queued already is never answered, or is stalled before a write's data.
     StatusLast,
 }
 
@@ -51,6 +51,14 @@ pub struct Policy {
     pub transfer_super: u32,
     /// When Bulk-Only data and status are queued.
     pub queueing: Queueing,
+    /// The most commands in flight on a UAS device. Policy: what QEMU and most bridges leave of
+    /// their 16 streams.
+    pub depth: u8,
+    /// A device may take so long to end commands early when it is told to.
+    pub task_management: Duration,
+    /// So often may a device that speaks UAS be reset before it is used over Bulk-Only instead, if
+    /// it can.
+    pub uas_resets: u8,
 }
 
 impl Policy {
@@ -66,6 +74,9 @@ impl Policy {
         transfer_high: 240 * 512,
         transfer_super: 1 << 20,
         queueing: Queueing::AfterCommand,
+        depth: 14,
+        task_management: Duration::from_secs(2),
+        uas_resets: 2,
     };
 }
 

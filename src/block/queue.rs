@@ -1,12 +1,18 @@
 //! The queue face: requests that own their buffers until they are completed.
 //!
 //! A caller submits requests to the host, polls it, and takes completions. Requests of one disk
-//! are begun in the order of their submission; a flush covers the writes whose completion was
-//! taken before it was submitted.
+//! are begun in the order of their submission, several at a time where the device takes several
+//! commands, and then end in any order: but one that overlaps an earlier one, if either writes,
+//! waits for it. A flush waits for all before it, and all behind it wait for the flush; it covers the
+//! writes whose completion was taken before it was submitted.
 
 use super::durability::FlushMark;
 use super::{BlockError, Lba};
 use crate::dma::{DmaBuffer, RawBuffer};
+
+/// How often a command is issued again after its device had to be reset. Policy: once after the
+/// protocol's reset and once after the port's, whatever rung they were of.
+pub(crate) const REISSUES: u8 = 2;
 
 /// A disk of the host: its place in the table and which use of that place. The id of a disk that
 /// has gone stays valid and names nothing.
@@ -84,6 +90,15 @@ pub struct Completion {
     pub buffer: Option<DmaBuffer>,
 }
 
+/// A piece of a request, in blocks from its start: what one command moves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Piece {
+    /// The first block.
+    pub first: u32,
+    /// How many.
+    pub blocks: u32,
+}
+
 /// Where a request is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum RequestState {
@@ -104,13 +119,24 @@ pub struct RequestSlot {
     pub(crate) memory: Option<RawBuffer>,
     /// The buffer, where the request owns one; a blocking request borrows.
     pub(crate) buffer: Option<DmaBuffer>,
-    /// Blocks in all, and done.
+    /// Blocks in all, and those that commands were issued for.
     pub(crate) blocks: u64,
-    pub(crate) done: u64,
-    /// Blocks of the command under way.
-    pub(crate) chunk: u32,
-    /// Tries of the command under way that failed.
+    pub(crate) issued: u64,
+    /// What the last command moves.
+    pub(crate) piece: Piece,
+    /// Commands in flight.
+    pub(crate) in_flight: u8,
+    /// The first block whose command must be issued again; `u64::MAX` if none. No more is issued
+    /// until all that is in flight has ended.
+    pub(crate) redo: u64,
+    /// The first block whose command has failed; `u64::MAX` if none has.
+    pub(crate) suspect: u64,
+    /// Tries of that command that failed.
     pub(crate) failures: u8,
+    /// What it ends with when all that is in flight has ended.
+    pub(crate) failed: Option<BlockError>,
+    /// Its device had to be reset meanwhile, and what it ends with if that was once too often.
+    pub(crate) interrupted: Option<BlockError>,
     /// How often its device had to be reset while a command of it was under way.
     pub(crate) interruptions: u8,
     /// Where the flush began, for a flush.
@@ -134,12 +160,96 @@ impl RequestSlot {
         memory: None,
         buffer: None,
         blocks: 0,
-        done: 0,
-        chunk: 0,
+        issued: 0,
+        piece: Piece {
+            first: 0,
+            blocks: 0,
+        },
+        in_flight: 0,
+        redo: u64::MAX,
+        suspect: u64::MAX,
         failures: 0,
+        failed: None,
+        interrupted: None,
         interruptions: 0,
         mark: FlushMark::NONE,
         holder: None,
         is_blocking: false,
     };
+
+    /// Forgets how far an earlier request had come.
+    pub(crate) fn start_over(&mut self) {
+        self.issued = 0;
+        self.in_flight = 0;
+        self.redo = u64::MAX;
+        self.suspect = u64::MAX;
+        self.failures = 0;
+        self.interruptions = 0;
+        self.failed = None;
+        self.interrupted = None;
+    }
+
+    /// Whether a command is to be issued for it, as far as it alone is concerned.
+    #[inline]
+    pub(crate) fn wants_command(&self) -> bool {
+        self.in_flight == 0
+            || (self.issued < self.blocks && self.redo == u64::MAX && self.failed.is_none())
+    }
+
+    /// Whether it must not be under way at the same time as another one of its disk: the device may
+    /// carry commands out in any order, and a write that is issued again must not overtake a later
+    /// one.
+    pub(crate) fn conflicts(&self, other: &Self) -> bool {
+        match (self.operation, other.operation) {
+            (Operation::Read(_), Operation::Read(_)) => false,
+            (
+                Operation::Read(one) | Operation::Write(one),
+                Operation::Read(two) | Operation::Write(two),
+            ) => {
+                one.0 < two.0.saturating_add(other.blocks)
+                    && two.0 < one.0.saturating_add(self.blocks)
+            }
+            (Operation::Flush | Operation::Stop, _) | (_, Operation::Flush | Operation::Stop) => {
+                true
+            }
+        }
+    }
+
+    /// The command that was made for a piece was not issued after all.
+    pub(crate) fn not_issued(&mut self, piece: Piece) {
+        self.in_flight = self.in_flight.saturating_sub(1);
+        self.issued = u64::from(piece.first);
+    }
+
+    /// The command for a piece has ended without being carried out: it is to be issued again.
+    #[inline]
+    pub(crate) fn put_back(&mut self, piece: Piece) {
+        self.redo = self.redo.min(u64::from(piece.first));
+    }
+
+    /// One command less is in flight. When none is, the request has ended or goes on from where it
+    /// must: `None`.
+    #[inline]
+    pub(crate) fn settle(&mut self) -> Option<Result<(), BlockError>> {
+        self.in_flight = self.in_flight.saturating_sub(1);
+        if self.in_flight != 0 {
+            return None;
+        }
+        if let Some(error) = self.failed {
+            return Some(Err(error));
+        }
+        if self.redo != u64::MAX {
+            self.issued = self.redo;
+            self.redo = u64::MAX;
+            return self.count_interruption();
+        }
+        (self.issued >= self.blocks).then_some(Ok(()))
+    }
+
+    #[cold]
+    fn count_interruption(&mut self) -> Option<Result<(), BlockError>> {
+        let error = self.interrupted.take()?;
+        self.interruptions = self.interruptions.saturating_add(1);
+        (self.interruptions > REISSUES).then_some(Err(error))
+    }
 }

@@ -350,6 +350,18 @@ impl Allocation {
         self.length
     }
 
+    /// A handle of its own on a part, which lies at a multiple of 128 bytes. It is not to be freed: the
+    /// part ends with the whole.
+    #[must_use]
+    pub(crate) fn part(&self, offset: usize, length: usize) -> Option<Self> {
+        let part = self.raw(offset, length)?;
+        offset.is_multiple_of(128).then_some(Self {
+            cpu: part.cpu,
+            bus: part.bus,
+            length,
+        })
+    }
+
     /// The memory as a raw buffer in coherent memory: `length` bytes from `offset`, if they fit.
     #[must_use]
     pub fn raw(&self, offset: usize, length: usize) -> Option<RawCoherent> {

@@ -86,6 +86,16 @@ impl Segment {
     pub fn length(&self) -> u32 {
         self.length
     }
+
+    /// What is left of it behind the first `bytes`.
+    #[must_use]
+    pub(crate) fn behind(&self, bytes: u32) -> Self {
+        let bytes = bytes.min(self.length);
+        Self {
+            bus: self.bus.offset(u64::from(bytes)),
+            length: self.length - bytes,
+        }
+    }
 }
 
 impl From<RawCoherent> for Segment {

@@ -209,6 +209,10 @@ impl<B: Bus> Endpoints for Controller<'_, B> {
         pass!(self, driver => driver.kick(endpoint, stream))
     }
 
+    fn name_stream(&mut self, endpoint: EndpointHandle, stream: u16) {
+        pass!(self, driver => driver.name_stream(endpoint, stream))
+    }
+
     #[inline]
     fn retire(&mut self, endpoint: EndpointHandle) {
         pass!(self, driver => driver.retire(endpoint))

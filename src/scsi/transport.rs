@@ -6,6 +6,7 @@
 
 use super::cdb::Command;
 use super::sense::Sense;
+use crate::block::queue::Piece;
 use crate::dma::{MapError, RawBuffer};
 use crate::time::Duration;
 
@@ -32,6 +33,15 @@ pub struct Request {
     pub data: DataPlace,
     /// How long it may take before recovery begins.
     pub timeout: Duration,
+}
+
+/// Who wants a command: a place in the stack's tables, given back with the end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Client {
+    /// The bring-up of a unit.
+    Unit(u8),
+    /// A request, for this piece of it.
+    Request(u8, Piece),
 }
 
 /// How a command ended at the device.
@@ -68,6 +78,10 @@ pub enum TransportError {
     Memory(MapError),
     /// The controller took no transfer for it: its queues or the pool are too small.
     Refused,
+    /// Its unit was reset for another command's sake. It can be asked again.
+    Neighbour,
+    /// Nothing was begun: it can be when another command has ended.
+    Busy,
 }
 
 /// What went wrong, for people and for deciding about another try.

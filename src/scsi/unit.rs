@@ -12,7 +12,7 @@ use super::inquiry::Inquiry;
 use super::sense::{Sense, Verdict};
 use super::transport::{Completion, DataPlace, Outcome, Request, Status, TransportError};
 use crate::block::durability::Durability;
-use crate::block::queue::{Operation, RequestSlot};
+use crate::block::queue::{Operation, Piece, RequestSlot};
 use crate::block::{BlockError, FlushSupport, Geometry, Lba, SenseCode};
 use crate::platform::ControllerId;
 use crate::policy::Policy;
@@ -164,6 +164,7 @@ impl UnitEntry {
         let UnitState::Ready(Found { capacity, .. }) = self.state else {
             return Err(self.geometry().err().unwrap_or(BlockError::NotReady));
         };
+        slot.piece = Piece::default();
         let (command, data, timeout) = match slot.operation {
             Operation::Flush => {
                 let command = synchronize_cache(capacity.blocks());
@@ -184,6 +185,7 @@ impl UnitEntry {
                 (write(extent, UnitAccess::Cached), data, policy.read_write)
             }
         };
+        slot.in_flight += 1;
         Ok(Request {
             lun: self.lun,
             command,
@@ -201,112 +203,150 @@ impl UnitEntry {
         lba: Lba,
     ) -> Result<(Extent, DataPlace), BlockError> {
         let most = (self.transfer_bytes >> block_length.exponent()).max(1);
-        let rest = slot.blocks.saturating_sub(slot.done);
-        slot.chunk = rest.min(u64::from(most)) as u32;
-        let first = lba.0.saturating_add(slot.done);
+        let rest = slot.blocks.saturating_sub(slot.issued);
+        let blocks = rest.min(u64::from(most)) as u32;
+        let first = lba.0.saturating_add(slot.issued);
         let beyond = BlockError::OutOfRange {
             lba: Lba(first),
             blocks: rest,
         };
-        let extent = Extent::new(first, slot.chunk, block_length).ok_or(beyond)?;
-        let offset = (slot.done as usize) << block_length.exponent();
+        let extent = Extent::new(first, blocks, block_length).ok_or(beyond)?;
+        let offset = (slot.issued as usize) << block_length.exponent();
         let memory = slot
             .memory
             .and_then(|memory| memory.slice(offset, extent.bytes() as usize));
+        slot.piece = Piece {
+            first: slot.issued as u32,
+            blocks,
+        };
+        slot.issued += u64::from(blocks);
         Ok((extent, DataPlace::Caller(memory.ok_or(beyond)?)))
     }
 
-    /// A command of a request has ended. `None`: the request goes on.
+    /// The command for a piece of a request has ended. `None`: the request goes on.
     #[inline]
     pub(crate) fn request_ended(
         &mut self,
+        piece: Piece,
         slot: &mut RequestSlot,
         outcome: Outcome,
     ) -> Option<Result<(), BlockError>> {
-        match outcome {
+        let ended = match outcome {
             Ok(Completion {
                 status: Status::Good,
                 moved,
-            }) => self.chunk_done(slot, moved),
+            }) => self.piece_done(piece, slot, moved),
             Ok(Completion {
                 status: Status::Check(sense),
                 moved,
-            }) => self.check(slot, &sense, moved),
-            Err(error) => Some(Err(transport_failed(error))),
+            }) => self.check(piece, slot, &sense, moved),
+            Err(error) => Err(transport_failed(error)),
+        };
+        if let Err(error) = ended {
+            slot.failed.get_or_insert(error);
         }
+        slot.settle()
     }
 
     #[inline]
-    fn chunk_done(&mut self, slot: &mut RequestSlot, moved: u32) -> Option<Result<(), BlockError>> {
+    fn piece_done(
+        &mut self,
+        piece: Piece,
+        slot: &mut RequestSlot,
+        moved: u32,
+    ) -> Result<(), BlockError> {
         if slot.operation == Operation::Flush {
             self.durability.flushed(slot.mark);
-            return Some(Ok(()));
+            return Ok(());
         }
         if slot.operation == Operation::Stop {
-            return Some(Ok(()));
+            return Ok(());
         }
         let UnitState::Ready(found) = &self.state else {
-            return Some(Err(BlockError::NotReady));
+            return Err(BlockError::NotReady);
         };
-        let wanted = slot.chunk << found.capacity.block_length().exponent();
+        let wanted = piece.blocks << found.capacity.block_length().exponent();
         if moved != wanted {
-            return retry(slot, SECOND_TRY, BlockError::Short { moved });
+            return retry(piece, slot, SECOND_TRY, BlockError::Short { moved });
         }
-        slot.failures = 0;
-        slot.done += u64::from(slot.chunk);
-        (slot.done >= slot.blocks).then_some(Ok(()))
+        if u64::from(piece.first) == slot.suspect {
+            slot.suspect = u64::MAX;
+            slot.failures = 0;
+        }
+        Ok(())
     }
 
     fn check(
         &mut self,
+        piece: Piece,
         slot: &mut RequestSlot,
         sense: &Sense,
         moved: u32,
-    ) -> Option<Result<(), BlockError>> {
+    ) -> Result<(), BlockError> {
         let code = SenseCode::from(sense);
         let failed = BlockError::Device(code);
         match sense.verdict() {
-            Verdict::Success => self.chunk_done(slot, moved),
-            Verdict::Unsupported if slot.operation == Operation::Stop => Some(Ok(())),
+            Verdict::Success => self.piece_done(piece, slot, moved),
+            Verdict::Unsupported if slot.operation == Operation::Stop => Ok(()),
             Verdict::Unsupported if slot.operation == Operation::Flush => {
                 self.flush = FlushSupport::NoFlushCommand;
-                Some(Ok(()))
+                Ok(())
             }
             Verdict::ResetHappened | Verdict::EarlierCommandFailed => {
                 self.durability.interrupted();
-                retry(slot, RETRIES, failed)
+                retry(piece, slot, RETRIES, failed)
             }
             Verdict::Retry
             | Verdict::CapacityChanged
             | Verdict::BecomingReady
-            | Verdict::HardwareError => retry(slot, RETRIES, failed),
-            Verdict::Unexplained => retry(slot, SECOND_TRY, failed),
+            | Verdict::HardwareError => retry(piece, slot, RETRIES, failed),
+            Verdict::Unexplained => retry(piece, slot, SECOND_TRY, failed),
             Verdict::MediumError => {
                 let lba = sense.information.map(Lba);
-                retry(slot, RETRIES, BlockError::Medium { lba, sense: code })
+                retry(
+                    piece,
+                    slot,
+                    RETRIES,
+                    BlockError::Medium { lba, sense: code },
+                )
             }
             Verdict::MediaChanged => {
                 self.durability.interrupted();
-                Some(Err(BlockError::MediumChanged))
+                Err(BlockError::MediumChanged)
             }
-            Verdict::NoMedium => Some(Err(BlockError::NoMedium)),
-            Verdict::WriteProtected => Some(Err(BlockError::WriteProtected)),
+            Verdict::NoMedium => Err(BlockError::NoMedium),
+            Verdict::WriteProtected => Err(BlockError::WriteProtected),
             Verdict::NotReady
             | Verdict::NeedsStart
             | Verdict::NoSuchUnit
             | Verdict::OutOfRange
             | Verdict::Unsupported
-            | Verdict::Failed => Some(Err(failed)),
+            | Verdict::Failed => Err(failed),
         }
     }
 }
 
-fn retry(slot: &mut RequestSlot, retries: u8, error: BlockError) -> Option<Result<(), BlockError>> {
-    if slot.failures >= retries {
-        return Some(Err(error));
+/// A piece is to be issued again, if it has not failed so often already. Of several that fail the
+/// first is judged; the others have their turn when it is done.
+fn retry(
+    piece: Piece,
+    slot: &mut RequestSlot,
+    retries: u8,
+    error: BlockError,
+) -> Result<(), BlockError> {
+    let first = u64::from(piece.first);
+    if first < slot.suspect {
+        slot.suspect = first;
+        slot.failures = 0;
     }
-    slot.failures += 1;
-    None
+    if first == slot.suspect {
+        if slot.failures >= retries {
+            return Err(error);
+        }
+        slot.failures += 1;
+    }
+    slot.put_back(piece);
+    Ok(())
 }
 
 /// What a transport's failure is to the caller, once recovery has done what it could.
@@ -318,7 +358,8 @@ pub(crate) fn transport_failed(error: TransportError) -> BlockError {
         TransportError::Broken(_) => BlockError::Broken,
         TransportError::Disconnected => BlockError::Disconnected,
         TransportError::Memory(error) => BlockError::Memory(error),
-        TransportError::Refused => BlockError::Refused,
+        TransportError::Refused | TransportError::Busy => BlockError::Refused,
+        TransportError::Neighbour => BlockError::Reset,
     }
 }
 

@@ -4,26 +4,22 @@
 //! A function whose device is reset keeps its units and their requests. When a device is described
 //! on the same port, was not pulled meanwhile and has the same descriptor, the function takes it,
 //! and each unit is brought up again: only if it says the same of itself and has the same size do
-//! its requests go on. A request that had a command under way issues it again: that command is
-//! certainly dead, since the device was closed, and Bulk-Only has no other under way that could
-//! have overtaken it.
+//! its requests go on. A request that had commands under way issues them again: they are certainly
+//! dead, since the device was closed, and the scheduler let no other be under way that could have
+//! overtaken them.
 
-use super::schedule::Work;
 use super::{FunctionSlot, Host};
 use crate::block::BlockError;
 use crate::host::RootPort;
 use crate::platform::{ControllerId, Platform, PortPower};
 use crate::scsi::bring_up::Found;
-use crate::scsi::transport::{Outcome, TransportError};
+use crate::scsi::transport::{Client, Outcome, TransportError};
 use crate::scsi::unit::{UnitEntry, UnitState};
 use crate::storage::ladder::{Climb, Failure};
+use crate::storage::uas::transport::Tools;
 use crate::time::Instant;
 use crate::usb::descriptor::Device;
 use crate::usb::{DeviceId, DeviceInfo, DeviceStrings, Driver, Fate};
-
-/// How often a command is issued again after its device had to be reset. Policy: once after the
-/// protocol's reset and once after the port's, whatever rung they were of.
-pub(super) const REISSUES: u8 = 2;
 
 /// Where a function's device is plugged in, and what it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,6 +69,8 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             }
             Err(TransportError::Timeout | TransportError::Protocol(_)) => Failure::Reset,
             Err(TransportError::Broken(_)) => Failure::Broken,
+            // What it was reset for has climbed.
+            Err(TransportError::Neighbour) => return true,
             Err(_) => return false,
         };
         self.climb(function, failure, now)
@@ -89,6 +87,9 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             .climb(failure, may_cycle, self.policy.episode, now);
         let home = slot.home;
         let device = slot.function.device();
+        if slot.function.takes_several() && matches!(climb, Climb::ResetPort | Climb::CyclePower) {
+            slot.uas_resets = slot.uas_resets.saturating_add(1);
+        }
         self.platform.log(format_args!(
             "usb: storage {function}: {failure:?}, then {climb:?}"
         ));
@@ -117,25 +118,11 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         true
     }
 
-    /// A command was under way when its device had to be reset. It is issued again, but not for ever:
-    /// the device may be well, and upset by this command each time.
-    pub(super) fn interrupted(&mut self, work: Work, error: BlockError) {
-        match work {
-            Work::None => {}
-            Work::Unit(unit) => {
-                if let Some(entry) = self.units.get_mut(usize::from(unit)) {
-                    entry.interruptions = entry.interruptions.saturating_add(1);
-                }
-            }
-            Work::Request(request) => {
-                let Some(slot) = self.requests.get_mut(usize::from(request)) else {
-                    return;
-                };
-                slot.interruptions = slot.interruptions.saturating_add(1);
-                if slot.interruptions > REISSUES {
-                    self.end_request(request, Err(error));
-                }
-            }
+    /// A command of a bring-up was under way when its device had to be reset. It is brought up again,
+    /// but not for ever: the device may be well, and upset by this command each time.
+    pub(super) fn bring_up_interrupted(&mut self, unit: u8) {
+        if let Some(entry) = self.units.get_mut(usize::from(unit)) {
+            entry.interruptions = entry.interruptions.saturating_add(1);
         }
     }
 
@@ -224,9 +211,9 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let Some(slot) = self.functions.get_mut(usize::from(index)) else {
             return;
         };
-        slot.function.closed(&mut self.bus, &self.platform, index);
-        let work = core::mem::replace(&mut slot.work, Work::None);
         if fate == Fate::Gone {
+            self.put_back_all(index, now);
+            self.close_function(index, now);
             self.free_function(index);
             return;
         }
@@ -234,21 +221,53 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             // Its controller is started again.
             self.leave(index, now);
         }
-        self.leave_neighbour(index, work);
-        self.interrupted(work, BlockError::Timeout);
+        self.put_back_all(index, now);
+        self.close_function(index, now);
         self.suspend_units(index);
     }
 
-    /// A request of a neighbour that was reset for another's sake ends; others go on later.
-    fn leave_neighbour(&mut self, function: u8, work: Work) {
+    /// The commands that were under way on a device are issued again when it is back: all are
+    /// certainly dead. Those of a neighbour that was reset for another's sake end.
+    fn put_back_all(&mut self, function: u8, now: Instant) {
         let Some(slot) = self.functions.get_mut(usize::from(function)) else {
             return;
         };
-        if slot.error == BlockError::Reset {
+        let was_neighbour = slot.error == BlockError::Reset;
+        if was_neighbour {
             slot.error = BlockError::Disconnected;
-            if let Work::Request(request) = work {
-                self.end_request(request, Err(BlockError::Reset));
+        }
+        while let Some(client) = self.abandon(function, now) {
+            match client {
+                Client::Unit(unit) => self.bring_up_interrupted(unit),
+                Client::Request(request, piece) => {
+                    if was_neighbour {
+                        self.end_request(request, Err(BlockError::Reset));
+                    }
+                    self.put_back(request, piece, Some(BlockError::Timeout));
+                }
             }
+        }
+    }
+
+    fn abandon(&mut self, function: u8, now: Instant) -> Option<Client> {
+        let slot = self.functions.get_mut(usize::from(function))?;
+        slot.function.abandon(&mut Tools {
+            bus: &mut self.bus,
+            dma: &self.platform,
+            commands: self.commands,
+            now,
+        })
+    }
+
+    pub(super) fn close_function(&mut self, function: u8, now: Instant) {
+        if let Some(slot) = self.functions.get_mut(usize::from(function)) {
+            let mut tools = Tools {
+                bus: &mut self.bus,
+                dma: &self.platform,
+                commands: self.commands,
+                now,
+            };
+            slot.function.closed(&mut tools, function);
         }
     }
 

@@ -88,7 +88,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     pub fn copies(&self, disk: DiskId) -> Option<CopyCount> {
         let function = self.unit(disk)?.function;
         let slot = self.functions.get(usize::from(function))?;
-        Some(slot.function.transport()?.copies())
+        Some(slot.function.copies())
     }
 
     /// The first disk that can be used.

@@ -19,3 +19,4 @@ mod recovery;
 mod rig;
 mod staging;
 mod two_disks;
+mod uas;

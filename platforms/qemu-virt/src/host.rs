@@ -93,7 +93,7 @@ pub(crate) fn run(
     let mut host = Host::new(machine, region, tables.storage());
     // The machine's disks are QEMU's, whatever its version.
     host.set_policy(Policy {
-        queueing: Queueing::StatusLast,
+        queueing: options.queueing.unwrap_or(Queueing::StatusLast),
         ..Policy::DEFAULT
     });
     for driver in drivers {

@@ -38,6 +38,8 @@ pub(super) struct Parameters {
     pub(super) context: usize,
     /// The highest address that it can form.
     pub(super) address_mask: u64,
+    /// Exponent of the largest primary stream array, less one; 0 without streams.
+    pub(super) stream_array: u8,
     /// Port power can be switched.
     pub(super) power_switch: bool,
     /// Byte offset of the legacy support capability.
@@ -126,6 +128,7 @@ pub(super) fn probe<B: Bus>(bus: &B) -> Result<(Blocks<B>, Parameters), Controll
         } else {
             u64::from(u32::MAX)
         },
+        stream_array: features.read(HCCPARAMS1::MAX_PSA_SIZE) as u8,
         power_switch: features.is_set(HCCPARAMS1::PPC),
         legacy: None,
         protocols: [Protocol::NONE; PROTOCOLS],

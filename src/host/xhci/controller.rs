@@ -74,7 +74,7 @@ impl<B: Bus> HostController for Xhci<'_, B> {
             address_mask: self.parameters.address_mask,
             grain: 1,
             root_ports: self.parameters.ports,
-            streams: 0,
+            streams: self.most_streams(),
             reset_hold: None,
         }
     }

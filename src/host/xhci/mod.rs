@@ -22,9 +22,10 @@
 //! | `records`, `storage` | structures in the caller's memory |
 //! | `controller`, `poll`, `interrupt`, `port` | start and stop; events; the interrupt half; root ports |
 //! | `device`, `slot`, `input` | devices: operations, what follows them, input contexts |
-//! | `endpoint`, `recovery`, `transfer`, `encode` | endpoints, their recovery, transfers, the blocks of one |
+//! | `endpoint`, `recovery`, `streams` | endpoints, their recovery, their streams |
+//! | `transfer`, `encode` | transfers, the blocks of one |
 //!
-//! Not here: streams, isochronous endpoints, more than one interrupter. Sections are those of the
+//! Not here: secondary stream arrays, isochronous endpoints, more than one interrupter. Sections are those of the
 //! eXtensible Host Controller Interface for USB, revision 1.2.
 
 mod base;
@@ -47,6 +48,7 @@ mod regs;
 mod ring;
 mod slot;
 mod storage;
+mod streams;
 mod transfer;
 mod trb;
 
@@ -64,6 +66,7 @@ pub use interrupt::{InterruptHalf, Interrupts};
 pub use quirks::{Quirk, Silicon};
 pub use records::TransferRecord;
 pub use storage::{XhciMemory, XhciStorage};
+pub use streams::StreamRecord;
 
 use super::{ControllerFault, DeviceHandle, EndpointHandle, Event, HostError};
 use crate::mmio::Bus;
@@ -129,6 +132,7 @@ pub struct Xhci<'s, B> {
     devices: &'s mut [DeviceRecord],
     endpoints: &'s mut [EndpointRecord],
     records: Records<'s>,
+    streams: &'s mut [StreamRecord],
     statistics: Statistics,
 }
 
@@ -153,6 +157,7 @@ impl<'s, B: Bus> Xhci<'s, B> {
             devices,
             endpoints,
             transfers,
+            streams,
         } = storage;
         check_storage("devices", devices.len(), 1)?;
         check_storage("endpoints", endpoints.len(), 3)?;
@@ -176,6 +181,7 @@ impl<'s, B: Bus> Xhci<'s, B> {
             devices,
             endpoints,
             records: Records::new(transfers),
+            streams,
             statistics: Statistics::default(),
         })
     }
@@ -234,7 +240,7 @@ impl<'s, B: Bus> Xhci<'s, B> {
     /// Forgets all devices, endpoints and transfers: their handles are stale.
     fn forget_all(&mut self) {
         for endpoint in self.endpoints.iter_mut() {
-            endpoint.vacate(&mut self.records);
+            endpoint.vacate(self.streams, &mut self.records);
         }
         for device in self.devices.iter_mut() {
             device.vacate();

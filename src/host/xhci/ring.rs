@@ -59,6 +59,17 @@ impl ProducerRing {
         })
     }
 
+    /// A ring of `blocks` blocks in memory that is exactly so long and lies as it must.
+    pub(super) fn in_memory(memory: Allocation, blocks: u32) -> Self {
+        Self {
+            memory,
+            size: blocks,
+            enqueue: 0,
+            used: 0,
+            cycle: 1,
+        }
+    }
+
     /// Ends the ring and gives its memory up, to be freed.
     pub(super) fn into_memory(self) -> Allocation {
         self.memory

@@ -123,6 +123,20 @@ impl Sense {
         information: None,
     };
 
+    /// Aborted command, without more: for statuses that come without sense data, and mean that the
+    /// command was not carried out and may be issued again.
+    pub const ABORTED: Self = Self {
+        key: SenseKey::AbortedCommand,
+        ..Self::NONE
+    };
+
+    /// 5/25/00: there is no such logical unit.
+    pub const NO_SUCH_UNIT: Self = Self {
+        key: SenseKey::IllegalRequest,
+        asc: 0x25,
+        ..Self::NONE
+    };
+
     /// Reads either format, as far as it came. What is neither says nothing: [`Sense::NONE`].
     #[must_use]
     pub fn parse(bytes: &[u8]) -> Self {

@@ -513,7 +513,25 @@ impl<'s, C: Driver> Bus<'s, C> {
         segments: &[crate::dma::Segment],
         report: Report,
     ) -> Result<(), HostError> {
-        let transfer = transfer_of(pipe, function, tag, segments, report);
+        self.submit_on(pipe, 0, function, tag, segments, report)
+    }
+
+    /// The same on a stream of the pipe; 0 for a pipe without.
+    ///
+    /// # Errors
+    ///
+    /// As [`Endpoints::submit`]: nothing was queued.
+    #[inline]
+    pub fn submit_on(
+        &mut self,
+        pipe: &Pipe,
+        stream: u16,
+        function: u8,
+        tag: u16,
+        segments: &[crate::dma::Segment],
+        report: Report,
+    ) -> Result<(), HostError> {
+        let transfer = transfer_of(pipe, stream, function, tag, segments, report);
         self.transfer_driver(pipe.controller)
             .ok_or(HostError::Dead)?
             .submit(pipe.handle, &transfer)
@@ -533,7 +551,7 @@ impl<'s, C: Driver> Bus<'s, C> {
         segments: &[crate::dma::Segment],
         report: Report,
     ) -> Result<(), HostError> {
-        let transfer = transfer_of(pipe, function, tag, segments, report);
+        let transfer = transfer_of(pipe, 0, function, tag, segments, report);
         self.transfer_driver(pipe.controller)
             .ok_or(HostError::Dead)?
             .send(pipe.handle, &transfer)
@@ -542,8 +560,22 @@ impl<'s, C: Driver> Bus<'s, C> {
     /// Lets the controller see what was queued on a pipe.
     #[inline]
     pub fn kick(&mut self, pipe: &Pipe) {
+        self.kick_stream(pipe, 0);
+    }
+
+    /// The same for a stream of the pipe; 0 for a pipe without.
+    #[inline]
+    pub fn kick_stream(&mut self, pipe: &Pipe, stream: u16) {
         if let Some(driver) = self.transfer_driver(pipe.controller) {
-            driver.kick(pipe.handle, 0);
+            driver.kick(pipe.handle, stream);
+        }
+    }
+
+    /// Names a stream of a pipe whose transfers the next operation on the pipe takes back, and those
+    /// of no other stream but of others that are named too.
+    pub fn name_stream(&mut self, pipe: &Pipe, stream: u16) {
+        if let Some(driver) = self.transfer_driver(pipe.controller) {
+            driver.name_stream(pipe.handle, stream);
         }
     }
 
@@ -593,6 +625,7 @@ impl<'s, C: Driver> Bus<'s, C> {
 #[inline]
 fn transfer_of<'t>(
     pipe: &Pipe,
+    stream: u16,
     function: u8,
     tag: u16,
     segments: &'t [crate::dma::Segment],
@@ -604,6 +637,6 @@ fn transfer_of<'t>(
         direction: pipe.address.direction(),
         segments,
         report,
-        stream: 0,
+        stream,
     }
 }

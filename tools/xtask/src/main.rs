@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
-use xtask::{bench, board, check, demo, image, quirk, run, test};
+use xtask::{bench, board, check, demo, image, qemu, quirk, run, test};
 
 /// The one command line of the repository.
 #[derive(Parser)]
@@ -86,6 +86,9 @@ struct Hardware {
     /// The USB host controller, such as qemu-xhci, nec-usb-xhci or ehci
     #[arg(long)]
     controller: Option<String>,
+    /// What the disk speaks
+    #[arg(long, value_enum, default_value_t)]
+    device: qemu::Device,
     /// A disk image of yours: it is read and left unchanged
     #[arg(long, value_name = "FILE")]
     disk: Option<PathBuf>,
@@ -105,10 +108,16 @@ fn perform(task: Task) -> Result<()> {
     match task {
         Task::Demo {
             board,
-            hardware: Hardware { controller, disk },
+            hardware:
+                Hardware {
+                    controller,
+                    device,
+                    disk,
+                },
         } => demo::run(&demo::Options {
             board,
             controller,
+            device,
             disk,
         }),
         Task::Bench { quick } => bench::run(bench::Options { quick }),
@@ -131,11 +140,17 @@ fn perform(task: Task) -> Result<()> {
         }),
         Task::Run {
             board,
-            hardware: Hardware { controller, disk },
+            hardware:
+                Hardware {
+                    controller,
+                    device,
+                    disk,
+                },
             append,
         } => run::run(&run::Options {
             board,
             controller,
+            device,
             disk,
             append,
         }),

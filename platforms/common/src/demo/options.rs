@@ -1,5 +1,7 @@
 //! What the host wants, out of the kernel command line (`docs/demo-protocol.md`).
 
+use rootport::policy::Queueing;
+
 use crate::power::Reason;
 
 /// What the image does.
@@ -67,6 +69,8 @@ pub struct Options {
     pub limit: u64,
     /// `rootport.wait`
     pub waiting: Waiting,
+    /// `rootport.queue`: when data and status are queued; the board's own choice where it is `None`.
+    pub queueing: Option<Queueing>,
     /// `rootport.rounds`: how many times the shortest length of [`Mode::Bench`].
     pub rounds: u32,
 }
@@ -81,6 +85,7 @@ impl Options {
         coherency: Coherency::Maintained,
         limit: 256 << 20,
         waiting: Waiting::Asleep,
+        queueing: None,
         rounds: 10,
     };
 }
@@ -130,6 +135,7 @@ impl Options {
             "dma" => self.coherency = coherency(value)?,
             "limit" => self.limit = value.parse().ok()?,
             "wait" => self.waiting = waiting(value)?,
+            "queue" => self.queueing = Some(queueing(value)?),
             "rounds" => self.rounds = value.parse().ok()?,
             _ => return None,
         }
@@ -154,6 +160,16 @@ fn waiting(word: &str) -> Option<Waiting> {
     Some(match word {
         "asleep" => Waiting::Asleep,
         "polling" => Waiting::Polling,
+        _ => return None,
+    })
+}
+
+fn queueing(word: &str) -> Option<Queueing> {
+    Some(match word {
+        "after-command" => Queueing::AfterCommand,
+        "after-data" => Queueing::AfterData,
+        "status-last" => Queueing::StatusLast,
+        "eager" => Queueing::Eager,
         _ => return None,
     })
 }

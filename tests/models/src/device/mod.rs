@@ -36,10 +36,12 @@ pub mod packet_host;
 mod script;
 pub mod scsi;
 pub mod setup;
+pub mod uas;
 mod violation;
 
 pub use disk::Disk;
 pub use script::Script;
+pub use uas::{UasDisk, UasScript};
 pub use violation::{Violation, Violations};
 
 /// Virtual time: nanoseconds since the start of the test.

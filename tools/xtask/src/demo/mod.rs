@@ -16,7 +16,7 @@ use self::verdict::Verdict;
 use crate::board::{self, Board, ControllerChoice};
 use crate::disk::{DemoDisk, Table};
 use crate::progress::{Step, say};
-use crate::qemu::{Access, Echo, Setup, UsbDisk};
+use crate::qemu::{Access, Device, Echo, Setup, UsbDisk};
 use crate::transcript::{Patience, Transcript};
 use crate::{image, packages};
 
@@ -27,6 +27,8 @@ pub struct Options {
     pub board: String,
     /// The controller's name; the board's first one where there is none.
     pub controller: Option<String>,
+    /// What the disk speaks.
+    pub device: Device,
     /// An image of the user's.
     pub disk: Option<PathBuf>,
 }
@@ -43,8 +45,8 @@ pub fn run(options: &Options) -> Result<()> {
         .emulation()?
         .controller(options.controller.as_deref())?;
     let summary = match &options.disk {
-        Some(disk) => read_users_disk(&board, controller, disk)?,
-        None => whole_demo(&board, controller)?,
+        Some(disk) => read_users_disk(&board, controller, options.device, disk)?,
+        None => whole_demo(&board, controller, options.device)?,
     };
     say(format!(
         "demo passed: {} with {}: {summary} ({:.0} s)",
@@ -55,14 +57,14 @@ pub fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-fn whole_demo(board: &Board, controller: &ControllerChoice) -> Result<String> {
+fn whole_demo(board: &Board, controller: &ControllerChoice, device: Device) -> Result<String> {
     packages::ensure(&packages::QEMU)?;
     let image = image::build(board)?;
     let step = Step::start("Making the demo disk (sfdisk, mkfs.vfat, mcopy)");
     let disk = DemoDisk::make("demo", Table::Mbr)?;
     step.done();
 
-    let usb_disk = UsbDisk::new("disk0", disk.path(), Access::ReadWrite);
+    let usb_disk = UsbDisk::new("disk0", disk.path(), Access::ReadWrite).speaking(device);
     let setup = Setup::new(board.emulation()?, controller)
         .with_image(board, &image, "rootport.mode=demo")?
         .with_disk(&usb_disk);
@@ -84,11 +86,16 @@ fn whole_demo(board: &Board, controller: &ControllerChoice) -> Result<String> {
     ))
 }
 
-fn read_users_disk(board: &Board, controller: &ControllerChoice, disk: &Path) -> Result<String> {
+fn read_users_disk(
+    board: &Board,
+    controller: &ControllerChoice,
+    device: Device,
+    disk: &Path,
+) -> Result<String> {
     expect_readable_image(disk)?;
     packages::ensure(&packages::QEMU)?;
     let image = image::build(board)?;
-    let usb_disk = UsbDisk::new("disk0", disk, Access::ReadOnly);
+    let usb_disk = UsbDisk::new("disk0", disk, Access::ReadOnly).speaking(device);
     let setup = Setup::new(board.emulation()?, controller)
         .with_image(board, &image, "rootport.mode=read")?
         .with_disk(&usb_disk);
@@ -165,6 +172,7 @@ mod tests {
         Options {
             board: board.into(),
             controller: None,
+            device: Device::Bot,
             disk: disk.map(Path::to_owned),
         }
     }

@@ -19,6 +19,16 @@ pub enum Access {
     ReadWrite,
 }
 
+/// What a USB disk speaks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Device {
+    /// Bulk-Only: QEMU's `usb-storage`.
+    #[default]
+    Bot,
+    /// USB Attached SCSI: QEMU's `usb-uas`, which speaks nothing else.
+    Uas,
+}
+
 /// A USB disk of QEMU's over an image file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsbDisk {
@@ -30,6 +40,8 @@ pub struct UsbDisk {
     pub access: Access,
     /// Bytes in a block: 512 or 4096.
     pub block_size: u32,
+    /// What it speaks.
+    pub speaks: Device,
     /// The port of the bus; the first free one where there is none. QEMU 7.2 wants different ports
     /// for disks on different controllers that are not on PCI.
     pub port: Option<u8>,
@@ -43,8 +55,15 @@ impl UsbDisk {
             image: image.to_owned(),
             access,
             block_size: 512,
+            speaks: Device::Bot,
             port: None,
         }
+    }
+
+    /// The same disk behind another bridge.
+    #[must_use]
+    pub fn speaking(self, speaks: Device) -> Self {
+        Self { speaks, ..self }
     }
 
     /// The device's identifier in QEMU.
@@ -62,11 +81,16 @@ impl UsbDisk {
     /// QEMU's words for the image and the device on `bus`.
     pub(super) fn arguments(&self, bus: &str) -> Vec<String> {
         let mut words = vec!["-blockdev".to_owned(), self.block_node().to_string()];
-        if self.block_size == 512 {
+        if self.block_size == 512 && self.speaks == Device::Bot {
             words.extend(["-device".to_owned(), self.device(bus).to_string()]);
         } else {
-            // `usb-storage` has no block size of its own: the bridge and its SCSI disk apart.
-            let mut bridge = json!({ "driver": "usb-bot", "id": self.device_id(), "bus": bus });
+            // `usb-storage` has no block size of its own, and `usb-uas` no disk: the bridge and its
+            // SCSI disk apart.
+            let driver = match self.speaks {
+                Device::Bot => "usb-bot",
+                Device::Uas => "usb-uas",
+            };
+            let mut bridge = json!({ "driver": driver, "id": self.device_id(), "bus": bus });
             self.place(&mut bridge);
             let disk = json!({
                 "driver": "scsi-hd",
@@ -152,6 +176,14 @@ mod tests {
         let words = disk.arguments("usb.0").join(" ");
         assert!(words.contains("usb-bot") && words.contains("\"logical_block_size\":4096"));
         assert!(!words.contains("usb-storage"));
+    }
+
+    #[test]
+    fn a_uas_disk_is_a_uas_bridge_with_a_scsi_disk() {
+        let disk = UsbDisk::new("disk0", Path::new("x"), Access::ReadWrite).speaking(Device::Uas);
+        let words = disk.arguments("usb.0").join(" ");
+        assert!(words.contains("usb-uas") && words.contains("\"logical_block_size\":512"));
+        assert!(!words.contains("usb-storage") && !words.contains("usb-bot"));
     }
 
     #[test]

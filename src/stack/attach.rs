@@ -1,0 +1,220 @@
+//! How a described device is taken into use: what it offers, what is known of it, and which of its
+//! settings is opened.
+//!
+//! Called by [`dispatch`](super::dispatch) after every enumeration, since a device may offer something
+//! else at another speed. UAS comes first where the device, the controller and what is known of both
+//! allow it, and Bulk-Only is what remains.
+
+use super::Host;
+use super::recover::Home;
+use crate::platform::Platform;
+use crate::storage::choose::{Choice, Offer, Way};
+use crate::storage::quirks::{
+    Avoidance, Decision, Identity, Quirks, Setting, UasChoice, attached, bulk_only,
+};
+use crate::storage::uas::transport::Tools;
+use crate::time::Instant;
+use crate::usb::enumerate::CONFIGURATION_LIMIT;
+use crate::usb::quirks::bus_quirks;
+use crate::usb::{DeviceId, DeviceInfo, Driver, UsbError};
+
+/// What is known of a device that was described.
+struct Known {
+    offer: Offer,
+    /// Its policies over Bulk-Only.
+    bulk_only: Decision,
+    /// Whether UAS may be used, and its policies then.
+    uas: (UasChoice, Decision),
+}
+
+impl<P: Platform, C: Driver> Host<'_, P, C> {
+    /// A device's descriptors are known: if it has storage, a function takes it.
+    pub(super) fn described(&mut self, device: DeviceId, now: Instant) {
+        let Some(info) = self.bus.info(device) else {
+            return;
+        };
+        self.advise_on_power(&info);
+        let Some(known) = self.look_up(&info) else {
+            return;
+        };
+        if known.in_order(false) == [None; 2] {
+            self.bus.set_driver_name(device, known.why_unused());
+            return;
+        }
+        let attached = match self.place_for(&info) {
+            None => Err(UsbError::TableFull("functions")),
+            Some(index) => self.attach(index, &info, &known, now),
+        };
+        match attached {
+            Ok(name) => self.bus.set_driver_name(device, name),
+            Err(error) => {
+                self.bus.set_failed(device, error);
+                self.platform
+                    .log(format_args!("usb: no storage driver: {error:?}"));
+            }
+        }
+    }
+
+    /// The place in the table for a device: the one that waits for it, or a free one.
+    fn place_for(&mut self, info: &DeviceInfo) -> Option<usize> {
+        match self.returning(info) {
+            Some(index) if self.is_same_device(index, info) => Some(index),
+            Some(index) => {
+                // Another one was plugged in its place.
+                self.free_function(index as u8);
+                Some(index)
+            }
+            None => self
+                .functions
+                .iter()
+                .position(|slot| slot.function.is_free() && slot.absent_until.is_none()),
+        }
+    }
+
+    /// What the device offers, and its policies from the table and the run-time string.
+    fn look_up(&self, info: &DeviceInfo) -> Option<Known> {
+        let descriptor = info.descriptor?;
+        let identity = Identity {
+            vendor: descriptor.vendor,
+            product: descriptor.product,
+            release: descriptor.release,
+            speed: info.speed(),
+            manufacturer: info.strings.manufacturer.as_str(),
+            product_name: info.strings.product.as_str(),
+        };
+        let bulk_only = bulk_only(&identity, &self.overrides);
+        let bus_quirks = bus_quirks(descriptor.vendor, descriptor.product);
+        let mut bytes = [0; CONFIGURATION_LIMIT as usize];
+        let configuration = self.bus.read_configuration(info.id, &mut bytes);
+        let offer = Offer::of(configuration, info.speed(), bulk_only.quirks, bus_quirks);
+        let capabilities = self.bus.capabilities(info.id);
+        let setting = Setting {
+            is_offered: offer.uas.is_some(),
+            raw_max_power: offer.raw_max_power,
+            status_streams: offer.status_streams(),
+            host_has_streams: capabilities.is_some_and(|host| host.streams != 0),
+        };
+        let uas = attached(&identity, &setting, &self.overrides);
+        Some(Known {
+            offer,
+            bulk_only,
+            uas,
+        })
+    }
+
+    /// Opens a device over the best of what it offers. Returns how.
+    fn attach(
+        &mut self,
+        index: usize,
+        info: &DeviceInfo,
+        known: &Known,
+        now: Instant,
+    ) -> Result<&'static str, UsbError> {
+        let slot = self.functions.get_mut(index);
+        let slot = slot.ok_or(UsbError::TableFull("functions"))?;
+        slot.home = Some(Home::of(info));
+        let fell_back = slot.uas_resets >= self.policy.uas_resets;
+        let mut last = UsbError::Disconnected;
+        for choice in known.in_order(fell_back).into_iter().flatten() {
+            let is_uas = matches!(choice.way, Way::Uas(_));
+            let decision = if is_uas { known.uas.1 } else { known.bulk_only };
+            match self.open(index, info.id, &choice, decision, now) {
+                Ok(()) => {
+                    self.tell_decision(info, &decision);
+                    return Ok(known.name_of(&choice, fell_back));
+                }
+                Err(error) => last = error,
+            }
+            if is_uas && known.offer.bulk_only.is_some() {
+                self.platform
+                    .log(format_args!("usb: no UAS ({last:?}), Bulk-Only instead"));
+            }
+        }
+        Err(last)
+    }
+
+    fn open(
+        &mut self,
+        index: usize,
+        device: DeviceId,
+        choice: &Choice,
+        decision: Decision,
+        now: Instant,
+    ) -> Result<(), UsbError> {
+        let slot = self.functions.get_mut(index);
+        let slot = slot.ok_or(UsbError::TableFull("functions"))?;
+        let mut tools = Tools {
+            bus: &mut self.bus,
+            dma: &self.platform,
+            commands: self.commands,
+            now,
+        };
+        let (policy, index) = (&self.policy, index as u8);
+        slot.function
+            .attach(&mut tools, policy, index, device, (choice, decision))
+    }
+
+    fn tell_decision(&self, info: &DeviceInfo, decision: &Decision) {
+        let Some(descriptor) = info.descriptor.filter(|_| *decision != Decision::NONE) else {
+            return;
+        };
+        let (vendor, product) = (descriptor.vendor, descriptor.product);
+        let Decision { quirks, source } = decision;
+        self.platform.log(format_args!(
+            "usb: {vendor:04x}:{product:04x}: {quirks:?} ({source})"
+        ));
+    }
+
+    fn advise_on_power(&self, info: &DeviceInfo) {
+        let power = &info.power;
+        if power.exceeds_port() {
+            self.platform.log(format_args!(
+                "usb: a device wants {} mA of a port that need give {}: it may lack power",
+                power.milliamperes, power.port_milliamperes,
+            ));
+        }
+    }
+}
+
+impl Known {
+    /// The settings to be tried, in this order. UAS is the last resort of a device that has failed
+    /// over it, and not used at all where it is known to fail.
+    fn in_order(&self, fell_back: bool) -> [Option<Choice>; 2] {
+        let uas = self.offer.uas.filter(|_| self.uas.0 == UasChoice::Uas);
+        if fell_back {
+            [self.offer.bulk_only, uas]
+        } else {
+            [uas, self.offer.bulk_only]
+        }
+    }
+
+    /// Why a device is not used, for the tree; empty if it has no storage.
+    fn why_unused(&self) -> &'static str {
+        match self.uas.0 {
+            _ if self.bulk_only.quirks.contains(Quirks::IGNORE_DEVICE) => "none (quirk i)",
+            UasChoice::BulkOnly(Avoidance::HostWithoutStreams) => {
+                "none (uas only, controller without streams)"
+            }
+            UasChoice::BulkOnly(reason) if reason != Avoidance::NotOffered => {
+                "none (uas only, known to fail)"
+            }
+            UasChoice::BulkOnly(_) | UasChoice::Uas => "",
+        }
+    }
+
+    /// How a device is used, for the tree.
+    fn name_of(&self, choice: &Choice, fell_back: bool) -> &'static str {
+        match (choice.way, self.uas.0) {
+            (Way::Uas(_), _) => "uas",
+            (Way::BulkOnly(_), UasChoice::BulkOnly(reason)) => match reason {
+                Avoidance::NotOffered => "bot",
+                Avoidance::Quirk => "bot (quirk u)",
+                Avoidance::PerhapsAsm1051 => "bot (perhaps an ASM1051)",
+                Avoidance::UnknownAsmedia => "bot (an ASMedia of unknown kind)",
+                Avoidance::HostWithoutStreams => "bot (controller without streams)",
+            },
+            (Way::BulkOnly(_), UasChoice::Uas) if fell_back => "bot (fell back: reset over uas)",
+            (Way::BulkOnly(_), UasChoice::Uas) => "bot (uas could not be opened)",
+        }
+    }
+}
