@@ -16,7 +16,7 @@ use crate::storage::uas::transport::Tools;
 use crate::time::Instant;
 use crate::usb::enumerate::CONFIGURATION_LIMIT;
 use crate::usb::quirks::bus_quirks;
-use crate::usb::{DeviceId, DeviceInfo, Driver, UsbError};
+use crate::usb::{DeviceId, DeviceInfo, Driver, Table, UsbError};
 
 /// What is known of a device that was described.
 struct Known {
@@ -42,7 +42,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             return;
         }
         let attached = match self.place_for(&info) {
-            None => Err(UsbError::TableFull("functions")),
+            None => Err(UsbError::TableFull(Table::Functions)),
             Some(index) => self.attach(index, &info, &known, now),
         };
         match attached {
@@ -111,7 +111,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         now: Instant,
     ) -> Result<&'static str, UsbError> {
         let slot = self.functions.get_mut(index);
-        let slot = slot.ok_or(UsbError::TableFull("functions"))?;
+        let slot = slot.ok_or(UsbError::TableFull(Table::Functions))?;
         slot.home = Some(Home::of(info));
         let fell_back = slot.uas_resets >= self.policy.uas_resets;
         let mut last = UsbError::Disconnected;
@@ -142,7 +142,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         now: Instant,
     ) -> Result<(), UsbError> {
         let slot = self.functions.get_mut(index);
-        let slot = slot.ok_or(UsbError::TableFull("functions"))?;
+        let slot = slot.ok_or(UsbError::TableFull(Table::Functions))?;
         let mut tools = Tools {
             bus: &mut self.bus,
             dma: &self.platform,

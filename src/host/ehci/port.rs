@@ -195,11 +195,15 @@ impl<B: Bus> RootPorts for Ehci<'_, B> {
         }
     }
 
-    /// The port must be written disabled along with the reset (`EHCI 1.0 §2.3.9`).
+    /// The port must be written disabled along with the reset, and the controller must run
+    /// (`EHCI 1.0 §2.3.9`): one that has stopped on an error is reported by the next `poll`.
     fn begin_reset(&mut self, port: RootPort) {
         self.ports.full_speed &= !bit(port);
         self.ports.ended &= !bit(port);
         self.ports.ending &= !bit(port);
+        if !self.read_alive() {
+            return;
+        }
         self.write_portsc(port, |bits| bits.with(PORTSC::PR::SET + PORTSC::PED::CLEAR));
     }
 

@@ -357,12 +357,18 @@ impl<'s, C: Driver> Bus<'s, C> {
         }
     }
 
+    #[inline(never)]
     fn wake_at(&mut self, time: Instant) {
         self.next_timer = self.next_timer.min(time);
         self.wake = self.wake.min(time);
     }
 
+    fn slot_mut(&mut self, controller: ControllerId) -> Option<&mut ControllerSlot<C>> {
+        self.controllers.get_mut(usize::from(controller.0))
+    }
+
     /// A controller's driver, to begin something: the next poll asks for its deadline.
+    #[inline(never)]
     fn driver(&mut self, controller: ControllerId) -> Option<&mut C> {
         self.wake = Instant::from_micros(0);
         self.transfer_driver(controller)
@@ -377,11 +383,13 @@ impl<'s, C: Driver> Bus<'s, C> {
             .as_mut()
     }
 
+    #[inline(never)]
     fn device(&self, id: DeviceId) -> Option<&DeviceEntry> {
         let entry = self.devices.get(usize::from(id.index))?;
         (entry.in_use && entry.generation == id.generation).then_some(entry)
     }
 
+    #[inline(never)]
     fn device_mut(&mut self, id: DeviceId) -> Option<&mut DeviceEntry> {
         let entry = self.devices.get_mut(usize::from(id.index))?;
         (entry.in_use && entry.generation == id.generation).then_some(entry)
