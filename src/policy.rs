@@ -22,6 +22,17 @@ pub enum Queueing {
     StatusLast,
 }
 
+/// Which devices are asked questions that a disk can be used without, and sent commands that few
+/// hosts send: REPORT LUNS, mode page 08, forced unit access, WRITE SAME.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Trust {
+    /// Those that speak UAS. Many a Bulk-Only device dies of a question that its maker never heard.
+    #[default]
+    ByTransport,
+    /// All, for enclosures that are known to stand it.
+    Everyone,
+}
+
 /// Deadlines and limits of the stack. The defaults suit disks of every age; an embedder may change
 /// any of them before the first device is there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,6 +70,8 @@ pub struct Policy {
     /// So often may a device that speaks UAS be reset before it is used over Bulk-Only instead, if
     /// it can.
     pub uas_resets: u8,
+    /// Which devices are trusted with rare questions and commands.
+    pub trust: Trust,
 }
 
 impl Policy {
@@ -77,6 +90,7 @@ impl Policy {
         depth: 14,
         task_management: Duration::from_secs(2),
         uas_resets: 2,
+        trust: Trust::ByTransport,
     };
 }
 

@@ -9,6 +9,7 @@ pub mod capacity;
 pub mod cdb;
 pub mod details;
 pub mod inquiry;
+pub mod luns;
 pub mod mode;
 pub mod sense;
 pub mod transport;

@@ -4,7 +4,7 @@
 //! [`Completion`]. It always brings sense data along with a CHECK CONDITION: fetched by a command
 //! of its own where the protocol does not deliver it.
 
-use super::cdb::Command;
+use super::cdb::{Command, UNMAP_LIST};
 use super::sense::Sense;
 use crate::block::queue::Piece;
 use crate::dma::{MapError, RawBuffer, RawCoherent};
@@ -19,6 +19,8 @@ pub enum DataPlace {
     Caller(RawBuffer),
     /// A piece of the pool that stands for the caller's memory, which the controller cannot reach.
     Pool(RawCoherent),
+    /// These bytes, which the transport puts into its own small memory.
+    List([u8; UNMAP_LIST]),
 }
 
 /// Bytes of a transport's own memory for the answers of small commands.

@@ -39,7 +39,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let unit = self.units.get_mut(usize::from(slot.disk.index));
         let unit = unit.ok_or(TransportError::Disconnected)?;
         let least = match slot.operation {
-            Operation::Read(_) | Operation::Write(_) => unit
+            Operation::Read(_) | Operation::Write(_) | Operation::WriteForced(_) => unit
                 .geometry()
                 .map_or(buffer.length, |geometry| geometry.block_bytes as usize),
             _ => buffer.length,

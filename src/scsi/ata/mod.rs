@@ -16,7 +16,7 @@ pub use identity::AtaIdentity;
 pub use sector::SectorFault;
 pub use self_test::{SelfTest, SelfTestKind, SelfTestOutcome};
 
-use super::cdb::{AtaCommand, AtaRegistersWanted, AtaTransfer};
+use crate::block::ata::{AtaCommand, AtaRegistersWanted, AtaTransfer};
 
 /// The address that makes SMART commands be taken for such: low byte, then its signature.
 const fn smart_address(low: u8) -> [u8; 3] {

@@ -1,7 +1,7 @@
 //! A sector of 512 bytes that an ATA disk answers with, and its checksum.
 
+use crate::block::ata::ATA_SECTOR;
 use crate::bytes::{u8_at, u16_le_at};
-use crate::scsi::cdb::ATA_SECTOR;
 
 /// Why a sector cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

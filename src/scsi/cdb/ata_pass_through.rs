@@ -2,42 +2,7 @@
 //! 85).
 
 use super::{Cdb, Command, DataPhase};
-
-/// Bytes of an ATA sector, the unit of the data of a pass-through.
-pub const ATA_SECTOR: usize = 512;
-
-/// An ATA command with 28-bit addresses, by its input registers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct AtaCommand {
-    /// The command register.
-    pub command: u8,
-    /// The features register.
-    pub features: u8,
-    /// Low, mid and high byte of the address registers.
-    pub lba: [u8; 3],
-    /// What it moves.
-    pub transfer: AtaTransfer,
-}
-
-/// What an ATA command moves, and with it its protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum AtaTransfer {
-    /// No data; the output registers come back as sense data if they are asked for.
-    None(AtaRegistersWanted),
-    /// One sector of 512 bytes in, by PIO.
-    SectorIn,
-}
-
-/// Whether the device is to end the command with CHECK CONDITION, so that its sense data bring the
-/// output registers.
-#[doc(alias = "CK_COND")]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum AtaRegistersWanted {
-    /// Only where the command fails.
-    OnFailure,
-    /// Always.
-    Always,
-}
+use crate::block::ata::{ATA_SECTOR, AtaCommand, AtaRegistersWanted, AtaTransfer};
 
 /// Which of the two forms. Bridges know both or one of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -58,7 +23,7 @@ pub const fn ata_pass_through(form: AtaForm, ata: AtaCommand) -> Command {
         lba: [low, mid, high],
         ..
     } = ata;
-    let (protocol, flags, count) = ata.transfer.fields();
+    let (protocol, flags, count) = fields(ata.transfer);
     let cdb = match form {
         AtaForm::Sixteen => Cdb::sixteen([
             0x85, protocol, flags, 0, features, 0, count, 0, low, 0, mid, 0, high, 0, command, 0,
@@ -76,16 +41,14 @@ pub const fn ata_pass_through(form: AtaForm, ata: AtaCommand) -> Command {
     }
 }
 
-impl AtaTransfer {
-    /// Protocol in bits 4 to 1; flags; sectors.
-    const fn fields(self) -> (u8, u8, u8) {
-        match self {
-            // Non-data.
-            Self::None(AtaRegistersWanted::OnFailure) => (3 << 1, 0x00, 0),
-            Self::None(AtaRegistersWanted::Always) => (3 << 1, 0x20, 0),
-            // PIO data-in; from the device, in blocks, as many as the count says.
-            Self::SectorIn => (4 << 1, 0x08 | 0x04 | 0x02, 1),
-        }
+/// Protocol in bits 4 to 1; flags; sectors.
+const fn fields(transfer: AtaTransfer) -> (u8, u8, u8) {
+    match transfer {
+        // Non-data.
+        AtaTransfer::None(AtaRegistersWanted::OnFailure) => (3 << 1, 0x00, 0),
+        AtaTransfer::None(AtaRegistersWanted::Always) => (3 << 1, 0x20, 0),
+        // PIO data-in; from the device, in blocks, as many as the count says.
+        AtaTransfer::SectorIn => (4 << 1, 0x08 | 0x04 | 0x02, 1),
     }
 }
 

@@ -18,9 +18,7 @@ mod test_unit_ready;
 mod unmap;
 mod write_same;
 
-pub use ata_pass_through::{
-    ATA_SECTOR, AtaCommand, AtaForm, AtaRegistersWanted, AtaTransfer, ata_pass_through,
-};
+pub use ata_pass_through::{AtaForm, ata_pass_through};
 pub use capacity::{read_capacity_10, read_capacity_16};
 pub use inquiry::{inquiry, vital_product_data};
 pub use mode_sense::{ModePage, mode_sense_6, mode_sense_10};

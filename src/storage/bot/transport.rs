@@ -235,10 +235,13 @@ impl Transport {
         };
         let buffer = match request.data {
             DataPlace::Caller(buffer) => buffer,
-            DataPlace::Scratch => return Ok(()),
             DataPlace::Pool(memory) => {
                 self.count_copy(memory.length);
                 self.mapping = Some(Mapping::of_pool(memory));
+                return Ok(());
+            }
+            DataPlace::Scratch | DataPlace::List(_) => {
+                self.place_list(&request.data);
                 return Ok(());
             }
         };

@@ -162,7 +162,7 @@ impl Transport {
     /// # Errors
     ///
     /// [`TransportError::Busy`]: not now, but when another command has ended.
-    /// [`TransportError::Memory`]: never. Nothing was begun.
+    /// [`TransportError::Memory`]: the controller cannot reach the data. Nothing was begun.
     #[inline]
     pub fn begin<C: Driver, D: Dma>(
         &mut self,
@@ -171,7 +171,8 @@ impl Transport {
         client: Client,
     ) -> Result<(), TransportError> {
         let data = request.command.data;
-        let small = matches!(request.data, DataPlace::Scratch) && data != DataPhase::None;
+        let is_small = matches!(request.data, DataPlace::Scratch | DataPlace::List(_));
+        let small = is_small && data != DataPhase::None;
         if !self.takes_commands() || small && self.scratch.is_some() {
             return Err(TransportError::Busy);
         }
@@ -189,6 +190,7 @@ impl Transport {
         self.deadline = self.deadline.min(deadline);
         if small {
             self.scratch = Some(tag);
+            self.place_list(&request.data);
         }
         self.flying.insert(tag);
         let unit = CommandUnit {
@@ -202,6 +204,14 @@ impl Transport {
         self.machine.begin(tag, request.lun, data);
         self.run(tools);
         Ok(())
+    }
+
+    /// Puts a command's list into the transport's own memory.
+    #[cold]
+    fn place_list(&self, data: &DataPlace) {
+        if let DataPlace::List(bytes) = data {
+            self.memory.write_bytes(self.layout.scratch(), bytes);
+        }
     }
 
     /// Tags that a command may have: a read whose ends must be bounced needs one with an area for it.
