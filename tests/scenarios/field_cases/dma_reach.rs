@@ -10,7 +10,7 @@ use rootport::time::Duration;
 use rootport_models::adapter::owned;
 use rootport_models::device::field::good_stick;
 use rootport_models::device::scsi::LogicalUnit;
-use rootport_models::device::{Disk, Script};
+use rootport_models::device::{Disk, Script, UasScript};
 use rootport_models::machine::Options;
 
 /// Above what 32 bits can name.
@@ -126,4 +126,30 @@ fn memory_above_4_gib_is_reached_by_a_controller_of_64_bits() {
         let data = rig.read_at(disk, 5, 16 * 1024, offset).unwrap();
         assert!(data == rig.read(disk, 5, 16 * 1024).unwrap());
     }
+}
+
+#[test]
+fn commands_that_are_under_way_together_take_turns_on_the_detour() {
+    let mut rig = narrow();
+    let uas = UasScript::new();
+    let disk = rig.disk(HIGH_PORT, uas.build());
+    let before = rig.pool_used();
+    const LENGTH: usize = 300 * 512;
+    let mut buffers: Vec<_> = (0..4)
+        .map(|index| rig.machine.buffer_at(HIGH + index * 0x10_0000, LENGTH, 0))
+        .collect();
+    for (index, high) in (0..).zip(&mut buffers) {
+        let read = Operation::Read(Lba(1000 * index));
+        let buffer = Some(owned(high));
+        rig.host.submit(disk, read, buffer).expect("there is a slot");
+    }
+    rig.run(CALL_LIMIT);
+    for _ in 0..4 {
+        let completion = rig.host.take_completion().expect("all have ended");
+        assert_eq!(completion.result, Ok(()));
+    }
+    for (index, high) in (0..).zip(&buffers) {
+        assert!(high[..] == rig.read(disk, 1000 * index, LENGTH).unwrap()[..]);
+    }
+    assert_eq!(rig.pool_used(), before);
 }
