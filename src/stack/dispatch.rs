@@ -90,6 +90,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             }
             BusEvent::Gone(device) => self.gone(device),
             BusEvent::Closed(device, fate) => self.closed(device, fate, now),
+            BusEvent::Vacated(controller, port) => self.vacated(controller, port),
             BusEvent::Runaway(controller, fault) => self.runaway(controller, fault, now),
         }
     }

@@ -10,6 +10,7 @@
 mod attempts;
 mod death;
 mod events;
+mod every_offset;
 pub(crate) mod every_step;
 mod exhausted_pool;
 mod field_cases;
