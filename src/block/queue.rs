@@ -90,24 +90,13 @@ pub enum Operation {
         blocks: u32,
     },
     /// Hand an ATA command through to the disk behind a bridge; a buffer of 512 bytes for one that
-    /// brings a sector. It is tried once: bridges die of these.
+    /// brings a sector. It is not issued again after a reset of its device: bridges die of these.
     Ata(AtaCommand),
     /// Put what was written on the medium; no buffer.
     Flush,
     /// Put what was written on the medium and spin the disk down; no buffer. The next command spins
     /// it up again.
     Stop,
-}
-
-impl Operation {
-    /// How often its command is issued again after its device had to be reset. Policy: an ATA command
-    /// never, since a bridge may die of it each time.
-    const fn reissues(&self) -> u8 {
-        match self {
-            Self::Ata(_) => 0,
-            _ => REISSUES,
-        }
-    }
 }
 
 /// A request that has ended, with its buffer.
@@ -309,6 +298,6 @@ impl RequestSlot {
     fn count_interruption(&mut self) -> Option<Result<(), BlockError>> {
         let error = self.interrupted.take()?;
         self.interruptions = self.interruptions.saturating_add(1);
-        (self.interruptions > self.operation.reissues()).then_some(Err(error))
+        (self.interruptions > REISSUES).then_some(Err(error))
     }
 }
