@@ -302,7 +302,7 @@ impl UnitEntry {
             | Verdict::HardwareError => retry(piece, slot, RETRIES, failed),
             Verdict::Unexplained => retry(piece, slot, SECOND_TRY, failed),
             Verdict::MediumError => {
-                let lba = sense.information.map(Lba);
+                let lba = sense.information().map(Lba);
                 retry(
                     piece,
                     slot,

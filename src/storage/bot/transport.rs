@@ -236,13 +236,13 @@ impl Transport {
         let DataPlace::Caller(buffer) = request.data else {
             return Ok(());
         };
-        let mapping = Mapping::map(dma, self.rules, buffer, direction, Some(&self.bounce));
-        let mapping = mapping.map_err(TransportError::Memory)?;
-        if mapping.bounced() != 0 {
+        let (place, bounce) = (&mut self.mapping, Some(&self.bounce));
+        let mapping = Mapping::map(place, dma, self.rules, buffer, direction, bounce);
+        let bounced = mapping.map_err(TransportError::Memory)?.bounced();
+        if bounced != 0 {
             self.copies.copied += 1;
-            self.copies.bounced += mapping.bounced() as u64;
+            self.copies.bounced += bounced as u64;
         }
-        self.mapping = Some(mapping);
         Ok(())
     }
 
@@ -660,13 +660,12 @@ impl Transport {
         if !outcome.is_ok() {
             return Input::Status(Err(outcome));
         }
-        let found = actual as usize;
         let result = match self.memory.block::<{ Csw::ROOM }>(layout::STATUS) {
-            Some(wrapper) if found == Csw::LENGTH => {
+            Some(wrapper) if actual as usize == Csw::LENGTH => {
                 let words = wrapper.read();
                 self.check_status(words)
             }
-            _ => Err(CswFault::WrongLength { found }),
+            _ => Err(CswFault::WrongLength { found: actual }),
         };
         Input::Status(Ok(result))
     }

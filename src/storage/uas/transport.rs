@@ -21,7 +21,7 @@ use crate::dma::{Allocation, DataDirection, Dma, Mapping, RawBuffer, Segment, Se
 use crate::host::{HostError, Outcome, Report};
 use crate::scsi::cdb::DataPhase;
 use crate::scsi::transport::{
-    Client, DataPlace, Outcome as CommandOutcome, Request, SCRATCH, TransportError,
+    Client, DataPlace, Ended, Request, SCRATCH, TransportError,
 };
 use crate::storage::bot::transport::CopyCount;
 use crate::time::{Duration, Instant};
@@ -177,12 +177,11 @@ impl Transport {
         }
         let allowed = self.tags_for(tools.dma, request);
         let tag = self.tags.take(allowed).ok_or(TransportError::Busy)?;
-        let mapping = self.map(tools, tag, request);
-        let mapping = mapping.inspect_err(|_| self.tags.give_back(tag))?;
+        let mapped = self.map(tools, tag, request);
+        mapped.inspect_err(|_| self.tags.give_back(tag))?;
         let deadline = tools.now + request.timeout;
         if let Some(slot) = slot_mut(tools.commands, self.base, tag) {
             slot.client = Some(client);
-            slot.mapping = mapping;
             slot.deadline = deadline;
             slot.outcome = None;
         }
@@ -222,24 +221,27 @@ impl Transport {
         tools: &mut Tools<'_, '_, C, D>,
         tag: Tag,
         request: &Request,
-    ) -> Result<Option<Mapping>, TransportError> {
+    ) -> Result<(), TransportError> {
+        let Some(slot) = slot_mut(tools.commands, self.base, tag) else {
+            return Ok(());
+        };
+        slot.mapping = None;
         let DataPlace::Caller(buffer) = request.data else {
-            return Ok(None);
+            return Ok(());
         };
         let direction = match request.command.data {
             DataPhase::In(_) => DataDirection::FromDevice,
             DataPhase::Out(_) => DataDirection::ToDevice,
-            DataPhase::None => return Ok(None),
+            DataPhase::None => return Ok(()),
         };
-        let slot = slot_mut(tools.commands, self.base, tag);
-        let bounce = slot.and_then(|slot| slot.bounce.as_ref());
-        let mapping = Mapping::map(tools.dma, self.rules, buffer, direction, bounce);
-        let mapping = mapping.map_err(TransportError::Memory)?;
-        if mapping.bounced() != 0 {
+        let (place, bounce) = (&mut slot.mapping, slot.bounce.as_ref());
+        let mapping = Mapping::map(place, tools.dma, self.rules, buffer, direction, bounce);
+        let bounced = mapping.map_err(TransportError::Memory)?.bounced();
+        if bounced != 0 {
             self.copies.copied += 1;
-            self.copies.bounced += mapping.bounced() as u64;
+            self.copies.bounced += bounced as u64;
         }
-        Ok(Some(mapping))
+        Ok(())
     }
 
     /// A command that has ended, and for whom. To be asked after every call until there is none.
@@ -247,7 +249,7 @@ impl Transport {
     pub fn take_ended<C: Driver, D: Dma>(
         &mut self,
         tools: &mut Tools<'_, '_, C, D>,
-    ) -> Option<(Client, CommandOutcome)> {
+    ) -> Option<Ended> {
         let tag = self.ended.next()?;
         let slot = slot_mut(tools.commands, self.base, tag)?;
         let (client, outcome) = (slot.client.take()?, slot.outcome.take()?);
@@ -267,7 +269,7 @@ impl Transport {
             let task = self.task.map_or(Instant::NEVER, |(_, deadline)| deadline);
             self.deadline = self.operation.min(task);
         }
-        Some((client, outcome))
+        Some(Ended { outcome, client })
     }
 
     /// Whether commands may begin again that could not before, although none has ended: `true` once.
