@@ -22,7 +22,7 @@ pub mod streaming;
 pub(crate) mod testing;
 
 pub use address::BusAddress;
-pub use block::{Block, Watched};
+pub use block::{Block, Row, Watched};
 pub use buffer::{DmaBuffer, RawBuffer};
 pub use pool::{Allocation, Class, Owner, Pool, PoolError, PoolRecord, PoolUsage, Rules};
 pub use region::CoherentRegion;

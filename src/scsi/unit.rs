@@ -276,6 +276,8 @@ impl UnitEntry {
         Ok(())
     }
 
+    #[cold]
+    #[inline(never)]
     fn check(
         &mut self,
         piece: Piece,

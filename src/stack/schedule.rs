@@ -212,7 +212,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                 Room::None
             }
             Err(error) => {
-                self.client_told(function, client, Err(error), now);
+                self.client_told_of(function, client, error, now);
                 Room::Perhaps
             }
         }
@@ -303,6 +303,18 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             ClientKind::Unit if keeps_waiting => self.bring_up_interrupted(client.index),
             ClientKind::Request | ClientKind::Unit => {}
         }
+        self.client_told_of(function, client, error, now);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn client_told_of(
+        &mut self,
+        function: u8,
+        client: Client,
+        error: TransportError,
+        now: Instant,
+    ) {
         self.client_told(function, client, Err(error), now);
     }
 
@@ -330,6 +342,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         }
     }
 
+    #[inline]
     fn request_ended(&mut self, request: u8, piece: Piece, outcome: Outcome, now: Instant) {
         let Some(slot) = self.requests.get_mut(usize::from(request)) else {
             return;

@@ -20,9 +20,7 @@ use super::wire::{
 use crate::dma::{Allocation, DataDirection, Dma, Mapping, RawBuffer, Segment, SegmentRules};
 use crate::host::{HostError, Outcome, Report};
 use crate::scsi::cdb::DataPhase;
-use crate::scsi::transport::{
-    Client, DataPlace, Ended, Request, SCRATCH, TransportError,
-};
+use crate::scsi::transport::{Client, DataPlace, Ended, Request, SCRATCH, TransportError};
 use crate::storage::bot::transport::CopyCount;
 use crate::time::{Duration, Instant};
 use crate::usb::operation::Operation;
