@@ -318,6 +318,8 @@ impl UnitEntry {
         Ok(())
     }
 
+    #[cold]
+    #[inline(never)]
     fn check(
         &mut self,
         piece: Piece,
@@ -347,7 +349,7 @@ impl UnitEntry {
             | Verdict::HardwareError => retry(piece, slot, RETRIES, failed),
             Verdict::Unexplained => retry(piece, slot, SECOND_TRY, failed),
             Verdict::MediumError => {
-                let lba = sense.information.map(Lba);
+                let lba = sense.information().map(Lba);
                 retry(
                     piece,
                     slot,

@@ -106,9 +106,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     pub(super) fn function_event(&mut self, index: u8, event: Option<FunctionEvent>, now: Instant) {
         match event {
             None => self.nothing_ended(index, now),
-            Some(FunctionEvent::Ended(client, outcome)) => {
-                self.commands_ended(index, (client, outcome), now);
-            }
+            Some(FunctionEvent::Ended(ended)) => self.commands_ended(index, ended, now),
             Some(FunctionEvent::Serving(highest)) => self.serving(index, highest, now),
             Some(FunctionEvent::Failed(error)) => {
                 self.platform

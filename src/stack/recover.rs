@@ -13,7 +13,7 @@ use crate::block::BlockError;
 use crate::host::RootPort;
 use crate::platform::{ControllerId, Platform, PortPower};
 use crate::scsi::bring_up::Found;
-use crate::scsi::transport::{Client, Outcome, TransportError};
+use crate::scsi::transport::{Client, ClientKind, TransportError};
 use crate::scsi::unit::{UnitEntry, UnitState};
 use crate::storage::ladder::{Climb, Failure};
 use crate::storage::uas::transport::Tools;
@@ -59,19 +59,18 @@ impl Home {
 impl<P: Platform, C: Driver> Host<'_, P, C> {
     /// A command has ended without a status: what is done about it. `true` if whoever wanted the
     /// command keeps waiting.
-    pub(super) fn climb_after(&mut self, function: u8, outcome: Outcome, now: Instant) -> bool {
-        let failure = match outcome {
-            Ok(_) => {
-                if let Some(slot) = self.functions.get_mut(usize::from(function)) {
-                    slot.ladder.succeeded();
-                }
-                return false;
-            }
-            Err(TransportError::Timeout | TransportError::Protocol(_)) => Failure::Reset,
-            Err(TransportError::Broken(_)) => Failure::Broken,
+    pub(super) fn climb_after(
+        &mut self,
+        function: u8,
+        error: TransportError,
+        now: Instant,
+    ) -> bool {
+        let failure = match error {
+            TransportError::Timeout | TransportError::Protocol(_) => Failure::Reset,
+            TransportError::Broken(_) => Failure::Broken,
             // What it was reset for has climbed.
-            Err(TransportError::Neighbour) => return true,
-            Err(_) => return false,
+            TransportError::Neighbour => return true,
+            _ => return false,
         };
         self.climb(function, failure, now)
     }
@@ -237,13 +236,14 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             slot.error = BlockError::Disconnected;
         }
         while let Some(client) = self.abandon(function, now) {
-            match client {
-                Client::Unit(unit) => self.bring_up_interrupted(unit),
-                Client::Request(request, piece) => {
+            let Client { kind, index, piece } = client;
+            match kind {
+                ClientKind::Unit => self.bring_up_interrupted(index),
+                ClientKind::Request => {
                     if was_neighbour {
-                        self.end_request(request, Err(BlockError::Reset));
+                        self.end_request(index, Err(BlockError::Reset));
                     }
-                    self.put_back(request, piece, Some(BlockError::Timeout));
+                    self.put_back(index, piece, Some(BlockError::Timeout));
                 }
             }
         }

@@ -20,9 +20,7 @@ use super::wire::{
 use crate::dma::{Allocation, DataDirection, Dma, Mapping, RawBuffer, Segment, SegmentRules};
 use crate::host::{HostError, Outcome, Report};
 use crate::scsi::cdb::DataPhase;
-use crate::scsi::transport::{
-    Client, DataPlace, Outcome as CommandOutcome, Request, SCRATCH, TransportError,
-};
+use crate::scsi::transport::{Client, DataPlace, Ended, Request, SCRATCH, TransportError};
 use crate::storage::bot::transport::CopyCount;
 use crate::time::{Duration, Instant};
 use crate::usb::operation::Operation;
@@ -178,12 +176,11 @@ impl Transport {
         }
         let allowed = self.tags_for(tools.dma, request);
         let tag = self.tags.take(allowed).ok_or(TransportError::Busy)?;
-        let mapping = self.map(tools, tag, request);
-        let mapping = mapping.inspect_err(|_| self.tags.give_back(tag))?;
+        let mapped = self.map(tools, tag, request);
+        mapped.inspect_err(|_| self.tags.give_back(tag))?;
         let deadline = tools.now + request.timeout;
         if let Some(slot) = slot_mut(tools.commands, self.base, tag) {
             slot.client = Some(client);
-            slot.mapping = mapping;
             slot.deadline = deadline;
             slot.outcome = None;
         }
@@ -232,28 +229,32 @@ impl Transport {
         tools: &mut Tools<'_, '_, C, D>,
         tag: Tag,
         request: &Request,
-    ) -> Result<Option<Mapping>, TransportError> {
+    ) -> Result<(), TransportError> {
+        let Some(slot) = slot_mut(tools.commands, self.base, tag) else {
+            return Ok(());
+        };
+        slot.mapping = None;
         let buffer = match request.data {
             DataPlace::Caller(buffer) => buffer,
             DataPlace::Pool(memory) => {
+                slot.mapping = Some(Mapping::of_pool(memory));
                 self.count_copy(memory.length);
-                return Ok(Some(Mapping::of_pool(memory)));
+                return Ok(());
             }
-            _ => return Ok(None),
+            DataPlace::Scratch | DataPlace::List(_) => return Ok(()),
         };
         let direction = match request.command.data {
             DataPhase::In(_) => DataDirection::FromDevice,
             DataPhase::Out(_) => DataDirection::ToDevice,
-            DataPhase::None => return Ok(None),
+            DataPhase::None => return Ok(()),
         };
-        let slot = slot_mut(tools.commands, self.base, tag);
-        let bounce = slot.and_then(|slot| slot.bounce.as_ref());
-        let mapping = Mapping::map(tools.dma, self.rules, buffer, direction, bounce);
-        let mapping = mapping.map_err(TransportError::Memory)?;
-        if mapping.bounced() != 0 {
-            self.count_copy(mapping.bounced());
+        let (place, bounce) = (&mut slot.mapping, slot.bounce.as_ref());
+        let mapping = Mapping::map(place, tools.dma, self.rules, buffer, direction, bounce);
+        let bounced = mapping.map_err(TransportError::Memory)?.bounced();
+        if bounced != 0 {
+            self.count_copy(bounced);
         }
-        Ok(Some(mapping))
+        Ok(())
     }
 
     #[cold]
@@ -267,7 +268,7 @@ impl Transport {
     pub fn take_ended<C: Driver, D: Dma>(
         &mut self,
         tools: &mut Tools<'_, '_, C, D>,
-    ) -> Option<(Client, CommandOutcome)> {
+    ) -> Option<Ended> {
         let tag = self.ended.next()?;
         let slot = slot_mut(tools.commands, self.base, tag)?;
         let (client, outcome) = (slot.client.take()?, slot.outcome.take()?);
@@ -287,7 +288,7 @@ impl Transport {
             let task = self.task.map_or(Instant::NEVER, |(_, deadline)| deadline);
             self.deadline = self.operation.min(task);
         }
-        Some((client, outcome))
+        Some(Ended { outcome, client })
     }
 
     /// Whether commands may begin again that could not before, although none has ended: `true` once.

@@ -141,7 +141,9 @@ fn commands_that_are_under_way_together_take_turns_on_the_detour() {
     for (index, high) in (0..).zip(&mut buffers) {
         let read = Operation::Read(Lba(1000 * index));
         let buffer = Some(owned(high));
-        rig.host.submit(disk, read, buffer).expect("there is a slot");
+        rig.host
+            .submit(disk, read, buffer)
+            .expect("there is a slot");
     }
     rig.run(CALL_LIMIT);
     for _ in 0..4 {
