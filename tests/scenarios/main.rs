@@ -20,3 +20,4 @@ mod rig;
 mod staging;
 mod two_disks;
 mod uas;
+mod uas_choice;
