@@ -32,6 +32,17 @@ pub enum UasUse {
     Never,
 }
 
+/// Which devices are asked questions that a disk can be used without, and sent commands that few
+/// hosts send: REPORT LUNS, mode page 08, forced unit access, WRITE SAME.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Trust {
+    /// Those that speak UAS. Many a Bulk-Only device dies of a question that its maker never heard.
+    #[default]
+    ByTransport,
+    /// All, for enclosures that are known to stand it.
+    Everyone,
+}
+
 /// Deadlines and limits of the stack. The defaults suit disks of every age; an embedder may change
 /// any of them before the first device is there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,6 +85,8 @@ pub struct Policy {
     pub uas_resets: u8,
     /// See [`Policy::uas_resets`]. [`Duration::MAX`]: all resets since it was plugged in count.
     pub uas_window: Duration,
+    /// Which devices are trusted with rare questions and commands.
+    pub trust: Trust,
 }
 
 impl Policy {
@@ -94,6 +107,7 @@ impl Policy {
         uas: UasUse::WherePossible,
         uas_resets: 2,
         uas_window: Duration::from_secs(60),
+        trust: Trust::ByTransport,
     };
 }
 

@@ -6,6 +6,7 @@
 //! waits for it. A flush waits for all before it, and all behind it wait for the flush; it covers the
 //! writes whose completion was taken before it was submitted.
 
+use super::ata::AtaCommand;
 use super::durability::FlushMark;
 use super::{BlockError, Lba};
 use crate::dma::{DmaBuffer, RawBuffer};
@@ -70,11 +71,43 @@ pub enum Operation {
     Read(Lba),
     /// Write the buffer to the disk.
     Write(Lba),
+    /// Write the buffer to the disk's medium, past its cache, where
+    /// `takes_forced_writes` of its details says that it can; else [`BlockError::Unsupported`]. It is no flush: other writes stay where they are.
+    WriteForced(Lba),
+    /// Write the buffer, one block, to each of these blocks.
+    WriteSame {
+        /// The first block.
+        lba: Lba,
+        /// How many.
+        blocks: u32,
+    },
+    /// Say that these blocks hold nothing any more; no buffer. They read as `provisioning` of its
+    /// details says until they are written again.
+    Unmap {
+        /// The first block.
+        lba: Lba,
+        /// How many.
+        blocks: u32,
+    },
+    /// Hand an ATA command through to the disk behind a bridge; a buffer of 512 bytes for one that
+    /// brings a sector. It is tried once: bridges die of these.
+    Ata(AtaCommand),
     /// Put what was written on the medium; no buffer.
     Flush,
     /// Put what was written on the medium and spin the disk down; no buffer. The next command spins
     /// it up again.
     Stop,
+}
+
+impl Operation {
+    /// How often its command is issued again after its device had to be reset. Policy: an ATA command
+    /// never, since a bridge may die of it each time.
+    const fn reissues(&self) -> u8 {
+        match self {
+            Self::Ata(_) => 0,
+            _ => REISSUES,
+        }
+    }
 }
 
 /// A request that has ended, with its buffer.
@@ -97,6 +130,21 @@ pub struct Piece {
     pub first: u32,
     /// How many.
     pub blocks: u32,
+}
+
+/// What a request does to its blocks, and the first of them.
+#[derive(Clone, Copy)]
+enum Touch {
+    Reads(Lba),
+    Changes(Lba),
+}
+
+impl Touch {
+    fn first(self) -> u64 {
+        match self {
+            Self::Reads(lba) | Self::Changes(lba) => lba.0,
+        }
+    }
 }
 
 /// Where a request is.
@@ -200,18 +248,25 @@ impl RequestSlot {
     /// carry commands out in any order, and a write that is issued again must not overtake a later
     /// one.
     pub(crate) fn conflicts(&self, other: &Self) -> bool {
-        match (self.operation, other.operation) {
-            (Operation::Read(_), Operation::Read(_)) => false,
-            (
-                Operation::Read(one) | Operation::Write(one),
-                Operation::Read(two) | Operation::Write(two),
-            ) => {
-                one.0 < two.0.saturating_add(other.blocks)
-                    && two.0 < one.0.saturating_add(self.blocks)
+        match (self.touches(), other.touches()) {
+            (Some(Touch::Reads(_)), Some(Touch::Reads(_))) => false,
+            (Some(one), Some(two)) => {
+                let (one, two) = (one.first(), two.first());
+                one < two.saturating_add(other.blocks) && two < one.saturating_add(self.blocks)
             }
-            (Operation::Flush | Operation::Stop, _) | (_, Operation::Flush | Operation::Stop) => {
-                true
-            }
+            (None, _) | (_, None) => true,
+        }
+    }
+
+    /// The blocks from where on it is about; `None`: all, or none that can be told.
+    fn touches(&self) -> Option<Touch> {
+        match self.operation {
+            Operation::Read(lba) => Some(Touch::Reads(lba)),
+            Operation::Write(lba)
+            | Operation::WriteForced(lba)
+            | Operation::WriteSame { lba, .. }
+            | Operation::Unmap { lba, .. } => Some(Touch::Changes(lba)),
+            Operation::Flush | Operation::Stop | Operation::Ata(_) => None,
         }
     }
 
@@ -250,6 +305,6 @@ impl RequestSlot {
     fn count_interruption(&mut self) -> Option<Result<(), BlockError>> {
         let error = self.interrupted.take()?;
         self.interruptions = self.interruptions.saturating_add(1);
-        (self.interruptions > REISSUES).then_some(Err(error))
+        (self.interruptions > self.operation.reissues()).then_some(Err(error))
     }
 }

@@ -22,7 +22,7 @@ impl<const N: usize> Block<'_, N> {
     ///
     /// `N` bytes at `start`, which is a multiple of 4, lie in a piece of the pool that lives as long
     /// as the block.
-    #[inline(always)]
+    #[inline]
     pub(super) unsafe fn new(start: NonNull<u8>) -> Self {
         Self {
             start,
@@ -31,7 +31,7 @@ impl<const N: usize> Block<'_, N> {
     }
 
     /// Reads the 32-bit field at byte `OFFSET`.
-    #[inline(always)]
+    #[inline]
     #[must_use]
     pub fn read32<const OFFSET: usize>(&self) -> u32 {
         const { assert!(OFFSET.is_multiple_of(4) && OFFSET + 4 <= N) }
@@ -40,7 +40,7 @@ impl<const N: usize> Block<'_, N> {
     }
 
     /// Writes the 32-bit field at byte `OFFSET`.
-    #[inline(always)]
+    #[inline]
     pub fn write32<const OFFSET: usize>(&self, value: u32) {
         const { assert!(OFFSET.is_multiple_of(4) && OFFSET + 4 <= N) }
         // SAFETY: as for the read.
@@ -48,7 +48,7 @@ impl<const N: usize> Block<'_, N> {
     }
 
     /// Reads the first `COUNT` 32-bit fields.
-    #[inline(always)]
+    #[inline]
     #[must_use]
     pub fn read<const COUNT: usize>(&self) -> [u32; COUNT] {
         const { assert!(4 * COUNT <= N) }
@@ -59,7 +59,7 @@ impl<const N: usize> Block<'_, N> {
     }
 
     /// Writes the first `COUNT` 32-bit fields, in their order.
-    #[inline(always)]
+    #[inline]
     pub fn write<const COUNT: usize>(&self, fields: [u32; COUNT]) {
         const { assert!(4 * COUNT <= N) }
         for (index, field) in fields.into_iter().enumerate() {
@@ -70,7 +70,7 @@ impl<const N: usize> Block<'_, N> {
 
     /// Writes element `index` of the array of `COUNT` 32-bit fields at byte `OFFSET`. An index
     /// outside of the array is not written.
-    #[inline(always)]
+    #[inline]
     pub fn write_element<const OFFSET: usize, const COUNT: usize>(&self, index: usize, value: u32) {
         const { assert!(OFFSET.is_multiple_of(4) && OFFSET + 4 * COUNT <= N) }
         if index < COUNT {
@@ -82,7 +82,7 @@ impl<const N: usize> Block<'_, N> {
     /// # Safety
     ///
     /// `offset` is a multiple of 4, and four bytes from there lie in the block.
-    #[inline(always)]
+    #[inline]
     unsafe fn store(&self, offset: usize, value: u32) {
         // SAFETY: the caller's promise.
         let at = unsafe { self.start.add(offset) };
@@ -115,7 +115,7 @@ impl Watched {
     }
 
     /// Reads the field: one volatile load of a little-endian value.
-    #[inline(always)]
+    #[inline]
     #[must_use]
     pub fn read(self) -> u32 {
         // SAFETY: aligned and in the pool, which lives as long as the stack; nothing borrows it.

@@ -4,7 +4,7 @@
 //! [`Completion`]. It always brings sense data along with a CHECK CONDITION: fetched by a command
 //! of its own where the protocol does not deliver it.
 
-use super::cdb::Command;
+use super::cdb::{Command, UNMAP_LIST};
 use super::sense::Sense;
 use crate::block::queue::Piece;
 use crate::dma::{MapError, RawBuffer};
@@ -17,6 +17,8 @@ pub enum DataPlace {
     Scratch,
     /// The caller's memory, as many bytes as the command says.
     Caller(RawBuffer),
+    /// These bytes, which the transport puts into its own small memory.
+    List([u8; UNMAP_LIST]),
 }
 
 /// Bytes of a transport's own memory for the answers of small commands.

@@ -19,7 +19,7 @@ use crate::storage::usage::{Instead, Usage};
 use crate::time::Instant;
 use crate::usb::enumerate::CONFIGURATION_LIMIT;
 use crate::usb::quirks::bus_quirks;
-use crate::usb::{DeviceId, DeviceInfo, Driver, UsbError};
+use crate::usb::{DeviceId, DeviceInfo, Driver, Table, UsbError};
 
 /// What is known of a device that was described.
 struct Known {
@@ -45,7 +45,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             return;
         }
         let attached = match self.place_for(&info) {
-            None => Err(UsbError::TableFull("functions")),
+            None => Err(UsbError::TableFull(Table::Functions)),
             Some(index) => self.attach(index, &info, &known, now),
         };
         match attached {
@@ -114,7 +114,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         now: Instant,
     ) -> Result<Usage, UsbError> {
         let slot = self.functions.get_mut(index);
-        let slot = slot.ok_or(UsbError::TableFull("functions"))?;
+        let slot = slot.ok_or(UsbError::TableFull(Table::Functions))?;
         slot.home = Some(Home::of(info));
         slot.has_bulk_only = known.offer.bulk_only.is_some();
         let mut last = UsbError::Disconnected;
@@ -127,7 +127,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             let decision = if is_uas { known.uas.1 } else { known.bulk_only };
             let opened = self.open(index, info.id, &choice, decision, now);
             let slot = self.functions.get_mut(index);
-            let slot = slot.ok_or(UsbError::TableFull("functions"))?;
+            let slot = slot.ok_or(UsbError::TableFull(Table::Functions))?;
             match opened {
                 Ok(()) => {
                     let usage = known.usage(&choice, &slot.fallback);
@@ -173,7 +173,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         now: Instant,
     ) -> Result<(), UsbError> {
         let slot = self.functions.get_mut(index);
-        let slot = slot.ok_or(UsbError::TableFull("functions"))?;
+        let slot = slot.ok_or(UsbError::TableFull(Table::Functions))?;
         let mut tools = Tools {
             bus: &mut self.bus,
             dma: &self.platform,

@@ -13,12 +13,15 @@ mod dispatch;
 mod events;
 mod holders;
 mod identity;
+mod neighbours;
 mod recover;
 mod report;
 mod requests;
 mod schedule;
 mod shutdown;
+mod smart;
 mod tables;
+mod writes;
 
 use crate::block::BlockError;
 use crate::block::queue::{HolderEntry, RequestSlot};
@@ -42,6 +45,7 @@ pub use identity::StableName;
 use recover::Home;
 pub use report::{DiskInfo, DiskState};
 pub use shutdown::{Leaving, Parting};
+pub use smart::SmartError;
 pub use tables::Tables;
 
 /// How many things one [`Host::poll`] takes at most. Policy: more than any burst of completions

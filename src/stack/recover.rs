@@ -317,6 +317,21 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         self.functions.iter().position(waits)
     }
 
+    /// What was away from a port was pulled: the functions that wait for it end.
+    pub(super) fn vacated(&mut self, controller: ControllerId, port: RootPort) {
+        for function in 0..self.functions.len() {
+            let Some(slot) = self.functions.get(function) else {
+                break;
+            };
+            let is_there = |home: Home| (home.controller, home.root_port) == (controller, port);
+            // One that is still being closed ends when it is.
+            let is_away = slot.absent_until.is_some() && slot.function.is_free();
+            if is_away && slot.home.is_some_and(is_there) {
+                self.free_function(function as u8);
+            }
+        }
+    }
+
     /// Whether the device that was described is the same as before, as far as can be told yet.
     pub(super) fn is_same_device(&self, function: usize, info: &DeviceInfo) -> bool {
         let slot = self.functions.get(function);

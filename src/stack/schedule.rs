@@ -313,6 +313,9 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         };
         slot.put_back(piece);
         slot.interrupted = slot.interrupted.or(error);
+        if let (Some(_), Some(unit)) = (error, self.units.get_mut(usize::from(slot.disk.index))) {
+            unit.note_harm(slot.operation);
+        }
         if let Some(result) = slot.settle() {
             self.end_request(request, result);
         }

@@ -6,7 +6,7 @@ use rootport::block::queue::DiskId;
 use rootport::policy::{Policy, UasUse};
 use rootport::time::Duration;
 use rootport_models::device::uas::{Manners, TaskManner, What, on};
-use rootport_models::device::{BothDisk, BothScript, Link, Script};
+use rootport_models::device::{BothDisk, BothScript, Script};
 
 const READ: u8 = 0x28;
 const WRITE: u8 = 0x2a;
@@ -172,15 +172,4 @@ fn the_disk_beside_it_goes_on_while_a_bridge_falls_back() {
     assert_eq!(usage(&rig, HIGH_PORT), "bot (fell back: 2 resets in 60 s)");
     assert_eq!(usage(&rig, OTHER_PORT), "bot");
     rig.check(neighbour, 0, 64);
-}
-
-#[test]
-fn a_super_speed_bridge_is_used_over_bulk_only_where_the_controller_has_no_streams() {
-    let mut rig = Rig::default();
-    let device = BothScript::new().speed(Link::Super).build();
-    let disk = rig.disk(crate::rig::SUPER_PORT, device.clone());
-    let usage = rig.units_at(crate::rig::SUPER_PORT)[0].usage.to_string();
-    assert_eq!(usage, "bot (controller without streams)");
-    rig.check(disk, 0, 1024);
-    assert_eq!(device.commands().0, 0);
 }

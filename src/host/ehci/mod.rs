@@ -60,7 +60,7 @@ use self::quirks::Quirks;
 use self::schedule::Doorbell;
 use self::storage::{IndexSet, Records};
 use crate::dma::Allocation;
-use crate::host::ControllerFault;
+use crate::host::{ControllerFault, Slice};
 use crate::mmio::{Bus, Registers};
 use crate::time::Instant;
 
@@ -106,6 +106,8 @@ pub struct Ehci<'s, B> {
     head: Option<Allocation>,
     /// The frame list.
     frames: Option<Allocation>,
+    /// Bits 63..32 of the address of every structure (CTRLDSSEGMENT).
+    segment: u32,
     /// The endpoint behind the head.
     async_first: Option<u8>,
     doorbell: Doorbell,
@@ -140,15 +142,15 @@ impl<'s, B: Bus> Ehci<'s, B> {
         options: Options,
     ) -> Result<Self, ControllerFault> {
         let capability = Capability::read(&bus)?;
-        let fits = |name, length: usize| match length {
+        let fits = |slice, length: usize| match length {
             1..=255 => Ok(()),
-            0 => Err(ControllerFault::Storage(name, 1)),
-            _ => Err(ControllerFault::Storage(name, 255)),
+            0 => Err(ControllerFault::Storage(slice, 1)),
+            _ => Err(ControllerFault::Storage(slice, 255)),
         };
-        fits("devices", storage.devices.len())?;
-        fits("endpoints", storage.endpoints.len())?;
+        fits(Slice::Devices, storage.devices.len())?;
+        fits(Slice::Endpoints, storage.endpoints.len())?;
         if storage.transfers.is_empty() {
-            return Err(ControllerFault::Storage("transfers", 1));
+            return Err(ControllerFault::Storage(Slice::Transfers, 1));
         }
         Ok(Self {
             index: controller,
@@ -170,6 +172,7 @@ impl<'s, B: Bus> Ehci<'s, B> {
             ports: Ports::EMPTY,
             head: None,
             frames: None,
+            segment: 0,
             async_first: None,
             doorbell: Doorbell::Quiet,
             answer_seen: false,

@@ -68,7 +68,7 @@ pub use records::TransferRecord;
 pub use storage::{XhciMemory, XhciStorage};
 pub use streams::StreamRecord;
 
-use super::{ControllerFault, DeviceHandle, EndpointHandle, Event, HostError};
+use super::{ControllerFault, DeviceHandle, EndpointHandle, Event, HostError, Slice};
 use crate::mmio::Bus;
 use crate::time::{Duration, Instant};
 use device::DeviceState;
@@ -144,7 +144,7 @@ impl<'s, B: Bus> Xhci<'s, B> {
     ///
     /// # Errors
     ///
-    /// [`ControllerFault::Absent`], [`ControllerFault::Implausible`] with the register's name,
+    /// [`ControllerFault::Absent`], [`ControllerFault::Implausible`] with what is wrong,
     /// [`ControllerFault::Storage`] where a slice holds nothing.
     pub fn new(
         bus: B,
@@ -159,9 +159,9 @@ impl<'s, B: Bus> Xhci<'s, B> {
             transfers,
             streams,
         } = storage;
-        check_storage("devices", devices.len(), 1)?;
-        check_storage("endpoints", endpoints.len(), 3)?;
-        check_storage("transfers", transfers.len(), 4)?;
+        check_storage(Slice::Devices, devices.len(), 1)?;
+        check_storage(Slice::Endpoints, endpoints.len(), 3)?;
+        check_storage(Slice::Transfers, transfers.len(), 4)?;
         let places = devices.len().min(PLACES);
         let devices = devices.get_mut(..places).unwrap_or_default();
         let places = endpoints.len().min(PLACES);
@@ -253,9 +253,9 @@ impl<'s, B: Bus> Xhci<'s, B> {
     }
 }
 
-fn check_storage(name: &'static str, given: usize, least: usize) -> Result<(), ControllerFault> {
-    if given < least {
-        return Err(ControllerFault::Storage(name, least));
+fn check_storage(slice: Slice, given: usize, least: u8) -> Result<(), ControllerFault> {
+    if given < usize::from(least) {
+        return Err(ControllerFault::Storage(slice, least));
     }
     Ok(())
 }

@@ -234,6 +234,7 @@ impl Transport {
             DataPhase::None => return Ok(()),
         };
         let DataPlace::Caller(buffer) = request.data else {
+            self.place_list(&request.data);
             return Ok(());
         };
         let mapping = Mapping::map(dma, self.rules, buffer, direction, Some(&self.bounce));

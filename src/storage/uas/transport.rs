@@ -171,7 +171,7 @@ impl Transport {
         client: Client,
     ) -> Result<(), TransportError> {
         let data = request.command.data;
-        let small = matches!(request.data, DataPlace::Scratch) && data != DataPhase::None;
+        let small = !matches!(request.data, DataPlace::Caller(_)) && data != DataPhase::None;
         if !self.takes_commands() || small && self.scratch.is_some() {
             return Err(TransportError::Busy);
         }
@@ -189,6 +189,7 @@ impl Transport {
         self.deadline = self.deadline.min(deadline);
         if small {
             self.scratch = Some(tag);
+            self.place_list(&request.data);
         }
         self.flying.insert(tag);
         let unit = CommandUnit {
@@ -202,6 +203,14 @@ impl Transport {
         self.machine.begin(tag, request.lun, data);
         self.run(tools);
         Ok(())
+    }
+
+    /// Puts a command's list into the transport's own memory.
+    #[cold]
+    fn place_list(&self, data: &DataPlace) {
+        if let DataPlace::List(bytes) = data {
+            self.memory.write_bytes(self.layout.scratch(), bytes);
+        }
     }
 
     /// Tags that a command may have: a read whose ends must be bounced needs one with an area for it.

@@ -55,6 +55,8 @@ pub const MICROSECOND: Nanoseconds = 1_000;
 pub const MILLISECOND: Nanoseconds = 1_000_000;
 /// A second in [`Nanoseconds`].
 pub const SECOND: Nanoseconds = 1_000_000_000;
+/// A minute.
+pub const MINUTE: Nanoseconds = 60 * SECOND;
 
 /// How fast a device runs, slowest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]

@@ -1,10 +1,12 @@
 //! What a driver must read from the chip: a disk at each speed works on every shape there is.
 
-use crate::rig::Rig;
-use rootport_models::controller::xhci::{AfterShort, Firmware, IdleStop, Protocol, Signal, Traits};
+use rootport_models::controller::xhci::{AfterShort, Firmware, IdleStop, Protocol, Signal};
 use rootport_models::device::scsi::LogicalUnit;
 use rootport_models::device::{Link, MILLISECOND, Script};
 use rootport_models::machine::Options;
+
+use super::Traits;
+use crate::rig::Rig;
 
 /// The first port of a protocol.
 fn port_of(traits: &Traits, protocol: Protocol) -> usize {
