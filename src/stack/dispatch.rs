@@ -111,6 +111,9 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             Some(FunctionEvent::Failed(error)) => {
                 self.platform
                     .log(format_args!("usb: storage not configured: {error:?}"));
+                if self.leave_unopened_uas(index, error, now) {
+                    return;
+                }
                 let slot = self.functions.get(usize::from(index));
                 let device = slot.and_then(|slot| slot.function.device());
                 let is_awaited = slot.is_some_and(|slot| slot.absent_until.is_some());

@@ -10,6 +10,7 @@ use rootport::block::queue::{DiskId, Operation};
 use rootport::block::{Geometry, Lba};
 use rootport::dma::DmaBuffer;
 use rootport::stack::{DiskInfo, DiskState, Leaving, Parting};
+use rootport::storage::usage::Usage;
 use rootport::time::Duration;
 use rootport::usb::speed::Speed;
 use rootport::usb::{ControllerState, DeviceInfo, Driver, PortState};
@@ -261,10 +262,11 @@ impl<P: Platform, C: Driver> Session<'_, '_, '_, P, C> {
                 .descriptor
                 .map_or((0, 0), |found| (found.vendor, found.product));
             println!(
-                "@tree port={} speed={} id={vendor:04x}:{product:04x} driver={}",
+                "@tree port={} speed={} id={vendor:04x}:{product:04x} driver={}{}",
                 self.place(&device),
                 speed(device.speed()),
                 driver(&device),
+                Instead(&device, self.host.usage(device.id)),
             );
         }
     }
@@ -351,11 +353,28 @@ impl fmt::Display for Name<'_> {
     }
 }
 
+/// The first word of what the tree says.
 fn driver(device: &DeviceInfo) -> &'static str {
-    if device.driver.is_empty() {
-        "none"
-    } else {
-        device.driver
+    match device.driver.split_once(' ') {
+        Some((word, _)) => word,
+        None if device.driver.is_empty() => "none",
+        None => device.driver,
+    }
+}
+
+/// Why a device is used so, or not at all, as a marker's last value; nothing where there is no reason.
+struct Instead<'a>(&'a DeviceInfo, Option<Usage>);
+
+impl fmt::Display for Instead<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unused = self.0.driver.split_once(" (");
+        match (self.1.and_then(|usage| usage.reason()), unused) {
+            (Some(reason), _) => write!(formatter, " reason={reason}"),
+            (None, Some((_, reason))) => {
+                write!(formatter, " reason={}", reason.trim_end_matches(')'))
+            }
+            (None, None) => Ok(()),
+        }
     }
 }
 

@@ -29,6 +29,7 @@
 
 pub mod base;
 pub mod bot;
+mod both;
 pub mod descriptor;
 mod disk;
 pub mod field;
@@ -39,6 +40,7 @@ pub mod setup;
 pub mod uas;
 mod violation;
 
+pub use both::{Both, BothDisk, BothScript};
 pub use disk::Disk;
 pub use script::Script;
 pub use uas::{UasDisk, UasScript};

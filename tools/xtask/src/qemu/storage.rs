@@ -23,10 +23,9 @@ pub enum Access {
 }
 
 /// What a USB disk speaks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Device {
     /// Bulk-Only: QEMU's `usb-storage`.
-    #[default]
     Bot,
     /// USB Attached SCSI: QEMU's `usb-uas`, which speaks nothing else.
     Uas,
