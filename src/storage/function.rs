@@ -12,8 +12,9 @@ use super::uas::release;
 use super::uas::transport::{Tools, Transport as Uas};
 use crate::dma::{Dma, Owner};
 use crate::host::Outcome as TransferOutcome;
-use crate::policy::Policy;
-use crate::scsi::transport::{Client, Outcome, Request, TransportError};
+use crate::policy::{Policy, Trust};
+use crate::scsi::bring_up::{Manner, Search};
+use crate::scsi::transport::{Client, Ended, Outcome, Request, TransportError};
 use crate::time::Instant;
 use crate::usb::bus::FunctionConfig;
 use crate::usb::descriptor::{BulkOnlyPipes, CommandSet};
@@ -36,8 +37,9 @@ enum State {
     Leaving,
 }
 
-/// What carries the commands.
+/// What carries the commands. Its tag is a number of its own, because it is looked at for every event.
 #[derive(Debug)]
+#[repr(u8)]
 #[expect(
     clippy::large_enum_variant,
     reason = "there is no heap, and the function is the place for either"
@@ -49,9 +51,6 @@ enum Carrier {
     Uas(Uas),
 }
 
-/// A command that has ended, and for whom.
-pub type Ended = (Client, Outcome);
-
 /// What the stack must know about a function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FunctionEvent {
@@ -60,7 +59,7 @@ pub enum FunctionEvent {
     /// Its device could not be configured: it is free again.
     Failed(UsbError),
     /// A command has ended. Others may have too: see [`Function::take_ended`].
-    Ended(Client, Outcome),
+    Ended(Ended),
 }
 
 /// A storage function. The caller of the stack provides a slice of them.
@@ -125,6 +124,23 @@ impl Function {
         match &self.carrier {
             Carrier::BulkOnly(transport, _) => transport.quirks(),
             Carrier::None | Carrier::Uas(_) => self.decision.quirks,
+        }
+    }
+
+    /// How freely its units may be asked, and how they are found beginning with the first.
+    #[must_use]
+    pub fn manner(&self, trust: Trust) -> (Manner, Search) {
+        match (&self.carrier, trust) {
+            (Carrier::Uas(_), _) => (Manner::Free, Search::List),
+            (_, Trust::ByTransport) => (Manner::Cautious, Search::None),
+            (_, Trust::Everyone) => (Manner::Free, Search::ListAlone),
+        }
+    }
+
+    /// The device has carried out an ATA command. Over UAS sense data come as long as they are.
+    pub fn learn_long_sense(&mut self) {
+        if let Carrier::BulkOnly(transport, _) = &mut self.carrier {
+            transport.learn_long_sense();
         }
     }
 
@@ -277,7 +293,7 @@ impl Function {
             return self.asked(tools.bus, result);
         }
         let result = result.map(|_| ());
-        let (client, outcome) = match &mut self.carrier {
+        let ended = match &mut self.carrier {
             Carrier::None => None,
             Carrier::BulkOnly(transport, client) => {
                 let ended = transport.operated(tools.bus, tools.dma, result, tools.now);
@@ -288,7 +304,7 @@ impl Function {
                 transport.take_ended(tools)
             }
         }?;
-        Some(FunctionEvent::Ended(client, outcome))
+        Some(FunctionEvent::Ended(ended))
     }
 
     /// Every answer but a good one means a single unit (BOT 1.0 §3.2).
@@ -444,7 +460,10 @@ impl Function {
 #[inline]
 fn of(client: &mut Option<Client>, ended: Option<Outcome>) -> Option<Ended> {
     let outcome = ended?;
-    Some((client.take()?, outcome))
+    Some(Ended {
+        outcome,
+        client: client.take()?,
+    })
 }
 
 fn open_bulk_only<C: Driver>(

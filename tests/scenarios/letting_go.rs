@@ -24,7 +24,7 @@ pub(crate) struct Life {
     /// When the last call ended.
     ended: Instant,
     /// Calls that went well, of 6.
-    good: usize,
+    pub(crate) good: usize,
 }
 
 pub(crate) fn stick() -> Script {

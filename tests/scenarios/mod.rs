@@ -10,6 +10,7 @@
 mod attempts;
 mod death;
 mod events;
+mod every_offset;
 pub(crate) mod every_step;
 mod exhausted_pool;
 mod field_cases;
@@ -23,6 +24,8 @@ mod persistent;
 mod quirks;
 mod recovery;
 pub(crate) mod rig;
+pub(crate) mod scsi_rest;
 mod staging;
 mod two_disks;
 pub(crate) mod uas;
+mod uas_choice;

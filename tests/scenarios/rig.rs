@@ -82,6 +82,11 @@ impl Rig {
     ) -> Self {
         let machine = Machine::new(options);
         let index = controller::add(&machine, traits, faults);
+        Self::on(machine, index, pool, driver)
+    }
+
+    /// A rig on a controller that is in its machine already.
+    pub(crate) fn on(machine: Machine, index: usize, pool: usize, driver: Driver) -> Self {
         let platform = ModelPlatform::new(&machine);
         let driver = controller::drive(&machine, &platform, index, driver);
         let tables: &'static mut Tables<ModelController, 2, 16, 8, 8> =

@@ -1,10 +1,11 @@
 //! Several disks at once: each request gets the data of its own, whatever its neighbour does.
 
-use crate::rig::{FAST_PORT, FASTEST, HIGH_PORT, OTHER_PORT, Rig, disk_at};
+use crate::rig::{FAST_PORT, FASTEST, HIGH_PORT, ModelHost, OTHER_PORT, Rig, disk_at};
 use rootport::block::queue::{DiskId, Operation};
 use rootport::block::{BlockDevice, BlockError, Lba};
 use rootport::time::Duration;
 use rootport_models::adapter::owned;
+use rootport_models::device::bot::{Action, Until, opcode};
 use rootport_models::device::scsi::{LogicalUnit, pattern};
 use rootport_models::device::{Disk, Link, Script};
 use rootport_models::machine::Buffer;
@@ -155,6 +156,30 @@ fn buffers_come_back_exactly_once_whenever_the_plug_is_pulled() {
     for step in (1..90).step_by(3) {
         pulled_during_queue_io(HIGH_PORT, &Script::new().build(), step);
         pulled_during_queue_io(FAST_PORT, &disk_at(FASTEST).build(), step + 1);
+    }
+}
+
+/// A read hangs, and while its disk is recovered the plug is pulled.
+#[test]
+fn a_disk_that_is_pulled_at_any_moment_of_its_recovery_is_disconnected_at_once() {
+    for milliseconds in (0..700).step_by(35) {
+        let hangs = Action::Hang(Until::BusReset);
+        let device = Script::new().on(opcode(0x28).after(1), hangs).build();
+        let mut rig = Rig::default();
+        let disk = rig.disk(HIGH_PORT, device);
+        let mut buffer = rig.machine.buffer(512, 0);
+        submit_read(&mut rig, disk, 9, &mut buffer);
+        let is_away = |host: &ModelHost| host.first_disk().is_err();
+        assert!(rig.host.poll_until(Duration::from_secs(60), is_away));
+        rig.run(Duration::from_millis(milliseconds));
+        drop(rig.machine.unplug(0, HIGH_PORT));
+        let ended = rig.within(Duration::from_secs(1), |rig| completions(rig, 1));
+        assert_eq!(ended.len(), 1, "{milliseconds}");
+        assert_eq!(
+            ended[0].result,
+            Err(BlockError::Disconnected),
+            "{milliseconds}"
+        );
     }
 }
 

@@ -22,8 +22,8 @@ use super::schedule::Doorbell;
 use super::transfer_descriptor::LINK_END;
 use crate::dma::{Allocation, Class, Owner, Pool, Rules};
 use crate::host::{
-    Capabilities, ControllerFault, EndpointConfig, EndpointKind, Event, HostController, HostError,
-    Requirement,
+    Capabilities, CapabilityField, ControllerFault, EndpointConfig, EndpointKind, Event,
+    HostController, HostError, Requirement,
 };
 use crate::mmio::{Bus, ChangeBits};
 use crate::time::{Duration, Instant};
@@ -33,11 +33,11 @@ use crate::usb::setup::Direction;
 /// it was told before (`EHCI 1.0 §4.8`). Policy: 250 ms; after that the halt is tried anyway. Here and
 /// below the time is spent only where something is wrong, and an emulator's timers are late on a busy
 /// machine: QEMU's EHCI needed more than 20 ms of a board's clock that ran fast.
-const SCHEDULES_TIMEOUT: Duration = Duration::from_millis(250);
+pub(super) const SCHEDULES_TIMEOUT: Duration = Duration::from_millis(250);
 /// Halts within 16 microframes (`EHCI 1.0 §2.3.1`). Policy: 250 ms.
-const HALT_TIMEOUT: Duration = Duration::from_millis(250);
+pub(super) const HALT_TIMEOUT: Duration = Duration::from_millis(250);
 /// The specification gives no bound for the reset. Policy: 250 ms, as Linux waits.
-const RESET_TIMEOUT: Duration = Duration::from_millis(250);
+pub(super) const RESET_TIMEOUT: Duration = Duration::from_millis(250);
 /// Runs, and looks at its schedule, within a microframe. Policy: 250 ms.
 const RUN_TIMEOUT: Duration = Duration::from_millis(250);
 
@@ -199,6 +199,9 @@ impl<B: Bus> Ehci<'_, B> {
             return Err(ControllerFault::Absent);
         }
         let halted = status.is_set(USBSTS::HCHALTED);
+        if status.is_set(USBSTS::HSE) && matches!(phase, Phase::Run | Phase::Enable) {
+            return Err(ControllerFault::HostSystemError);
+        }
         let (reached, fault) = match phase {
             // The run bits lie ten bits above the enable bits.
             Phase::Settle => {
@@ -328,7 +331,7 @@ impl<B: Bus> Ehci<'_, B> {
         {
             Ok(memory)
         } else {
-            Err(ControllerFault::Implausible("pool above 4 GiB"))
+            Err(ControllerFault::Implausible(CapabilityField::AddressWidth))
         }
     }
 
@@ -343,6 +346,9 @@ impl<B: Bus> Ehci<'_, B> {
     /// if a doorbell is due.
     fn look(&mut self, now: Instant) -> Result<(), ControllerFault> {
         let mut changes = 0;
+        if now >= self.next_look {
+            self.note_returned_ports();
+        }
         if now >= self.next_look || self.doorbell != Doorbell::Quiet {
             let status = self.registers.read(USBSTS_REGISTER);
             if status.get() == u32::MAX {

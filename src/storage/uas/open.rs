@@ -14,7 +14,7 @@ use crate::policy::Policy;
 use crate::storage::bot::transport::CopyCount;
 use crate::time::{Duration, Instant};
 use crate::usb::descriptor::UasPipes;
-use crate::usb::{Bus, DeviceId, Driver, UsbError};
+use crate::usb::{Bus, DeviceId, Driver, Table, UsbError};
 
 /// Data transfers on a pipe without streams: the device has one phase a direction, and may announce
 /// the next before the end of the last was seen.
@@ -51,7 +51,7 @@ impl Transport {
         let mut depth = Tags::new(limit).ok_or(unsupported)?.depth();
         loop {
             let (base, fits) =
-                reserve(commands, function, depth).ok_or(UsbError::TableFull("commands"))?;
+                reserve(commands, function, depth).ok_or(UsbError::TableFull(Table::Commands))?;
             let tags = Tags::new(fits + MARGIN).ok_or(unsupported)?;
             let opened = Self::open_all(
                 bus,

@@ -26,7 +26,7 @@ use super::port::PortEntry;
 use crate::dma::{Pool, SegmentRules};
 use crate::host::{
     Capabilities, ControllerFault, Devices, EndpointHandle, Endpoints, Event, HostController,
-    HostError, Hubs, Outcome, Report, RootPorts, Transfer,
+    HostError, Hubs, Outcome, Report, RootPort, RootPorts, Transfer,
 };
 use crate::platform::ControllerId;
 use crate::time::Instant;
@@ -96,6 +96,9 @@ pub enum BusEvent {
     Gone(DeviceId),
     /// The controller has let go of a device: none of its memory is reached now.
     Closed(DeviceId, Fate),
+    /// What was away from this port, to be reset or without power, was pulled meanwhile: it does not
+    /// come back.
+    Vacated(ControllerId, RootPort),
     /// A controller has died and could not be stopped: it may reach memory of its devices for ever,
     /// unless the platform can cut its DMA. They are reported as closed after that.
     Runaway(ControllerId, ControllerFault),
@@ -209,14 +212,18 @@ impl<'s, C: Driver> Bus<'s, C> {
     /// Events come before timers: what has ended in time, but was not told of, has not timed out.
     #[inline]
     pub fn poll(&mut self, now: Instant) -> Option<BusEvent> {
-        if let Some(event) = self.take_events(now) {
-            return Some(event);
-        }
-        if now >= self.next_timer {
+        let mut timers_ran = false;
+        loop {
+            if let Some(event) = self.take_events(now) {
+                return Some(event);
+            }
+            if timers_ran || now < self.next_timer {
+                break;
+            }
             // What the timers have begun may have ended already.
-            let event = self.run_timers(now).or_else(|| self.take_events(now));
-            if event.is_some() {
-                return event;
+            timers_ran = true;
+            if let Some(event) = self.run_timers(now) {
+                return Some(event);
             }
         }
         let cut_short = core::mem::replace(&mut self.cut_short, Instant::NEVER);
@@ -357,12 +364,18 @@ impl<'s, C: Driver> Bus<'s, C> {
         }
     }
 
+    #[inline(never)]
     fn wake_at(&mut self, time: Instant) {
         self.next_timer = self.next_timer.min(time);
         self.wake = self.wake.min(time);
     }
 
+    fn slot_mut(&mut self, controller: ControllerId) -> Option<&mut ControllerSlot<C>> {
+        self.controllers.get_mut(usize::from(controller.0))
+    }
+
     /// A controller's driver, to begin something: the next poll asks for its deadline.
+    #[inline(never)]
     fn driver(&mut self, controller: ControllerId) -> Option<&mut C> {
         self.wake = Instant::from_micros(0);
         self.transfer_driver(controller)
@@ -377,11 +390,13 @@ impl<'s, C: Driver> Bus<'s, C> {
             .as_mut()
     }
 
+    #[inline(never)]
     fn device(&self, id: DeviceId) -> Option<&DeviceEntry> {
         let entry = self.devices.get(usize::from(id.index))?;
         (entry.in_use && entry.generation == id.generation).then_some(entry)
     }
 
+    #[inline(never)]
     fn device_mut(&mut self, id: DeviceId) -> Option<&mut DeviceEntry> {
         let entry = self.devices.get_mut(usize::from(id.index))?;
         (entry.in_use && entry.generation == id.generation).then_some(entry)

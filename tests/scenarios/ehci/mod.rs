@@ -1,6 +1,12 @@
 //! An EHCI under the scenarios, and what is about EHCI alone: the doorbell, companions, a schedule
 //! that a boot loader has left.
 
+mod companion;
+mod doorbell;
+mod errors;
+mod left_running;
+mod shapes;
+
 use rootport::host::Controller;
 use rootport::host::ehci::{Ehci, EhciMemory, Interrupts};
 use rootport_models::adapter::ModelPlatform;

@@ -6,7 +6,7 @@ use rootport::time::Duration;
 use rootport_models::controller::xhci::{CompletionFault, IdleStop, StreamStop};
 use rootport_models::device::scsi::pattern;
 use rootport_models::device::uas::{Manners, PrimeManner, TaskManner, What, on};
-use rootport_models::device::{Link, Script, UasScript};
+use rootport_models::device::{BothScript, Link, Script, UasScript};
 use rootport_models::machine::Options;
 
 use super::{Faults, Traits, usual};
@@ -287,5 +287,45 @@ fn a_pulled_superspeed_disk_ends_all_commands_in_flight() {
     for _ in 0..6 {
         let completion = rig.host.take_completion().expect("all have ended");
         assert_eq!(completion.result, Err(BlockError::Disconnected));
+    }
+}
+
+/// A bridge with both transports at SuperSpeed: how it is used in the end, with data that are right.
+fn used(traits: Traits, script: BothScript) -> String {
+    let mut rig = rig(traits, Faults::none());
+    let neighbour = rig.disk(OTHER_PORT, Script::new().build());
+    let disk = rig.disk(FAST_PORT, script.speed(Link::Super).build());
+    rig.run(Duration::from_secs(1));
+    rig.check(disk, 0, 4096);
+    rig.check(neighbour, 0, 8);
+    rig.units_at(FAST_PORT)[0].usage.to_string()
+}
+
+#[test]
+fn a_superspeed_bridge_with_both_is_used_over_uas_with_streams_alone() {
+    assert_eq!(used(usual(), BothScript::new()), "uas");
+    let without = used(usual(), BothScript::new().streams(0));
+    assert!(without.starts_with("bot"), "{without}");
+}
+
+#[test]
+fn field_case_26_a_controller_without_streams_uses_a_superspeed_bridge_over_bulk_only() {
+    let traits = Traits {
+        stream_array_size: 0,
+        ..usual()
+    };
+    let usage = used(traits, BothScript::new());
+    assert!(usage.starts_with("bot"), "{usage}");
+}
+
+#[test]
+fn a_bridge_that_announces_streams_and_refuses_them_is_used_over_bulk_only() {
+    for prime in [PrimeManner::Halts, PrimeManner::Ignores] {
+        let manners = Manners {
+            prime,
+            ..Manners::default()
+        };
+        let usage = used(usual(), BothScript::new().manners(manners));
+        assert!(usage.starts_with("bot (fell back"), "{prime:?}: {usage}");
     }
 }

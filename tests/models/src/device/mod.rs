@@ -29,6 +29,7 @@
 
 pub mod base;
 pub mod bot;
+mod both;
 pub mod descriptor;
 mod disk;
 pub mod field;
@@ -39,6 +40,7 @@ pub mod setup;
 pub mod uas;
 mod violation;
 
+pub use both::{Both, BothDisk, BothScript};
 pub use disk::Disk;
 pub use script::Script;
 pub use uas::{UasDisk, UasScript};
@@ -53,6 +55,8 @@ pub const MICROSECOND: Nanoseconds = 1_000;
 pub const MILLISECOND: Nanoseconds = 1_000_000;
 /// A second in [`Nanoseconds`].
 pub const SECOND: Nanoseconds = 1_000_000_000;
+/// A minute.
+pub const MINUTE: Nanoseconds = 60 * SECOND;
 
 /// How fast a device runs, slowest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
