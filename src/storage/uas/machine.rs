@@ -25,7 +25,7 @@ use super::nexus::{Data, Nexus, State};
 use super::tags::{MAX_TAGS, TagSet};
 use super::tasks::Task;
 use super::wire::{ResponseCode, ScsiStatus, StatusUnit, Tag, TaskFunction, UnitFault};
-use crate::host::Outcome;
+use crate::host::{HostError, Outcome};
 use crate::scsi::cdb::DataPhase;
 use crate::scsi::sense::Sense;
 use crate::usb::UsbError;
@@ -186,6 +186,8 @@ pub struct Machine {
     pub(super) reading: bool,
     wanted: [PipeWork; 4],
     pub(super) running: Option<UasPipe>,
+    /// The operation under way clears a halt.
+    clearing: bool,
     /// Streams whose status read failed.
     pub(super) deaf: TagSet,
     /// Failures of the status pipe in a row.
@@ -216,6 +218,7 @@ impl Machine {
             reading: false,
             wanted: [PipeWork::None; 4],
             running: None,
+            clearing: false,
             deaf: TagSet::EMPTY,
             bad_units: 0,
             gave_up: false,
@@ -326,6 +329,12 @@ impl Machine {
                 }
             }
             Input::Operated(Ok(())) => self.operated(),
+            Input::Operated(Err(UsbError::Controller(HostError::Halted))) if !self.clearing => {
+                // It was found halted: the device's halt is to be cleared too.
+                if let Some(pipe) = self.running.take() {
+                    *self.work_mut(pipe) = PipeWork::ClearHalt;
+                }
+            }
             Input::Operated(Err(_)) | Input::OperationLate => {
                 if self.running.is_some() {
                     self.give_up();
@@ -436,6 +445,7 @@ impl Machine {
             let work = core::mem::replace(self.work_mut(pipe), PipeWork::None);
             if work != PipeWork::None {
                 self.running = Some(pipe);
+                self.clearing = work == PipeWork::ClearHalt;
                 return match work {
                     PipeWork::ClearHalt => Action::ClearHalt(pipe),
                     _ => Action::Recall(pipe),
