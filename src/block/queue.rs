@@ -9,7 +9,7 @@
 use super::ata::AtaCommand;
 use super::durability::FlushMark;
 use super::{BlockError, Lba};
-use crate::dma::{DmaBuffer, RawBuffer};
+use crate::dma::{Bounced, DmaBuffer, RawBuffer};
 
 /// How often a command is issued again after its device had to be reset. Policy: once after the
 /// protocol's reset and once after the port's, whatever rung they were of.
@@ -90,24 +90,13 @@ pub enum Operation {
         blocks: u32,
     },
     /// Hand an ATA command through to the disk behind a bridge; a buffer of 512 bytes for one that
-    /// brings a sector. It is tried once: bridges die of these.
+    /// brings a sector. It is not issued again after a reset of its device: bridges die of these.
     Ata(AtaCommand),
     /// Put what was written on the medium; no buffer.
     Flush,
     /// Put what was written on the medium and spin the disk down; no buffer. The next command spins
     /// it up again.
     Stop,
-}
-
-impl Operation {
-    /// How often its command is issued again after its device had to be reset. Policy: an ATA command
-    /// never, since a bridge may die of it each time.
-    const fn reissues(&self) -> u8 {
-        match self {
-            Self::Ata(_) => 0,
-            _ => REISSUES,
-        }
-    }
 }
 
 /// A request that has ended, with its buffer.
@@ -167,6 +156,8 @@ pub struct RequestSlot {
     pub(crate) memory: Option<RawBuffer>,
     /// The buffer, where the request owns one; a blocking request borrows.
     pub(crate) buffer: Option<DmaBuffer>,
+    /// Carries the data of one command under way, where the controller cannot reach the memory.
+    pub(crate) bounced: Option<(Piece, Bounced)>,
     /// Blocks in all, and those that commands were issued for.
     pub(crate) blocks: u64,
     pub(crate) issued: u64,
@@ -207,6 +198,7 @@ impl RequestSlot {
         operation: Operation::Flush,
         memory: None,
         buffer: None,
+        bounced: None,
         blocks: 0,
         issued: 0,
         piece: Piece {
@@ -235,6 +227,7 @@ impl RequestSlot {
         self.interruptions = 0;
         self.failed = None;
         self.interrupted = None;
+        self.bounced = None;
     }
 
     /// Whether a command is to be issued for it, as far as it alone is concerned.
@@ -305,6 +298,6 @@ impl RequestSlot {
     fn count_interruption(&mut self) -> Option<Result<(), BlockError>> {
         let error = self.interrupted.take()?;
         self.interruptions = self.interruptions.saturating_add(1);
-        (self.interruptions > self.operation.reissues()).then_some(Err(error))
+        (self.interruptions > REISSUES).then_some(Err(error))
     }
 }

@@ -167,6 +167,8 @@ impl UnitEntry {
                 self.durability.write_begins();
                 Ok((unmap(), DataPlace::List(unmap_list(range)), policy.flush))
             }
+            // It is what its device was reset for: not once more.
+            Operation::Ata(_) if self.ata.state == AtaState::Harmful => Err(BlockError::Timeout),
             Operation::Ata(ata) => {
                 self.ata.registers = None;
                 let command = ata_pass_through(self.ata.form, ata);

@@ -187,6 +187,17 @@ mod what_a_disk_does_not_have {
     }
 
     #[test]
+    fn an_ata_command_is_not_issued_again_after_a_reset() {
+        let mut memory = [0; 512];
+        let mut unit = disk(details());
+        let mut slot = slot(IDENTIFY, 0, &mut memory);
+        unit.command_for(&mut slot, &POLICY).unwrap();
+        unit.note_harm(IDENTIFY);
+        let again = unit.command_for(&mut slot, &POLICY);
+        assert!(matches!(again, Err(BlockError::Timeout)));
+    }
+
+    #[test]
     fn an_optical_drive_gets_no_ata_command() {
         let mut unit = disk(details());
         let UnitState::Ready(found) = &mut unit.state else {

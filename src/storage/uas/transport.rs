@@ -162,7 +162,7 @@ impl Transport {
     /// # Errors
     ///
     /// [`TransportError::Busy`]: not now, but when another command has ended.
-    /// [`TransportError::Memory`]: never. Nothing was begun.
+    /// [`TransportError::Memory`]: the controller cannot reach the data. Nothing was begun.
     #[inline]
     pub fn begin<C: Driver, D: Dma>(
         &mut self,
@@ -171,7 +171,8 @@ impl Transport {
         client: Client,
     ) -> Result<(), TransportError> {
         let data = request.command.data;
-        let small = !matches!(request.data, DataPlace::Caller(_)) && data != DataPhase::None;
+        let is_small = matches!(request.data, DataPlace::Scratch | DataPlace::List(_));
+        let small = is_small && data != DataPhase::None;
         if !self.takes_commands() || small && self.scratch.is_some() {
             return Err(TransportError::Busy);
         }
@@ -232,8 +233,13 @@ impl Transport {
         tag: Tag,
         request: &Request,
     ) -> Result<Option<Mapping>, TransportError> {
-        let DataPlace::Caller(buffer) = request.data else {
-            return Ok(None);
+        let buffer = match request.data {
+            DataPlace::Caller(buffer) => buffer,
+            DataPlace::Pool(memory) => {
+                self.count_copy(memory.length);
+                return Ok(Some(Mapping::of_pool(memory)));
+            }
+            _ => return Ok(None),
         };
         let direction = match request.command.data {
             DataPhase::In(_) => DataDirection::FromDevice,
@@ -245,10 +251,15 @@ impl Transport {
         let mapping = Mapping::map(tools.dma, self.rules, buffer, direction, bounce);
         let mapping = mapping.map_err(TransportError::Memory)?;
         if mapping.bounced() != 0 {
-            self.copies.copied += 1;
-            self.copies.bounced += mapping.bounced() as u64;
+            self.count_copy(mapping.bounced());
         }
         Ok(Some(mapping))
+    }
+
+    #[cold]
+    fn count_copy(&mut self, bytes: usize) {
+        self.copies.copied += 1;
+        self.copies.bounced += bytes as u64;
     }
 
     /// A command that has ended, and for whom. To be asked after every call until there is none.

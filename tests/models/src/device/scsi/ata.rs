@@ -42,7 +42,7 @@ pub struct AtaDisk {
     /// Whether sectors of data come damaged.
     pub damages_data: bool,
     /// The test under way: when it began, and how long it takes.
-    test: Option<(Nanoseconds, Nanoseconds)>,
+    pub test: Option<(Nanoseconds, Nanoseconds)>,
 }
 
 impl Default for AtaDisk {

@@ -274,6 +274,13 @@ impl LogicalUnit {
         self
     }
 
+    /// Changed in a way that has no setter.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+
     /// Gives blocks back.
     #[must_use]
     pub fn provisioned(self, provisioning: Provisioning) -> Self {
