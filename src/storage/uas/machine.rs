@@ -471,9 +471,9 @@ impl Machine {
         }
     }
 
-    /// Asks for a pipe to be stopped. A halt that is to be cleared does as much, and so does, without
-    /// streams, the operation that is under way on it: all that was queued comes back before that ends.
-    /// With streams only those come back that were named when it began.
+    /// Asks for a pipe to be stopped. A halt that is to be cleared does as much. Without streams so does
+    /// the operation that is under way on it: all that was queued comes back before that ends. With
+    /// streams only what was named when that began comes back.
     pub(super) fn want_recall(&mut self, pipe: UasPipe) {
         if self.running == Some(pipe) && self.mode == Mode::Ready {
             return;
