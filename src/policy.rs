@@ -22,6 +22,16 @@ pub enum Queueing {
     StatusLast,
 }
 
+/// Whether UAS is used: for boards on which nobody has seen it work.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum UasUse {
+    /// Where device, controller and what is known of them allow it.
+    #[default]
+    WherePossible,
+    /// Not at all: Bulk-Only only.
+    Never,
+}
+
 /// Which devices are asked questions that a disk can be used without, and sent commands that few
 /// hosts send: REPORT LUNS, mode page 08, forced unit access, WRITE SAME.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -67,9 +77,14 @@ pub struct Policy {
     pub depth: u8,
     /// A device may take so long to end commands early when it is told to.
     pub task_management: Duration,
-    /// So often may a device that speaks UAS be reset before it is used over Bulk-Only instead, if
-    /// it can.
+    /// Whether UAS is used at all.
+    pub uas: UasUse,
+    /// A device that speaks UAS and was reset so often within [`Policy::uas_window`] is used over
+    /// Bulk-Only from then on, if it can, until it is pulled. Policy: one reset may be the cable's
+    /// fault.
     pub uas_resets: u8,
+    /// See [`Policy::uas_resets`]. [`Duration::MAX`]: all resets since it was plugged in count.
+    pub uas_window: Duration,
     /// Which devices are trusted with rare questions and commands.
     pub trust: Trust,
 }
@@ -89,7 +104,9 @@ impl Policy {
         queueing: Queueing::AfterCommand,
         depth: 14,
         task_management: Duration::from_secs(2),
+        uas: UasUse::WherePossible,
         uas_resets: 2,
+        uas_window: Duration::from_secs(60),
         trust: Trust::ByTransport,
     };
 }

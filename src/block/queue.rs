@@ -9,7 +9,7 @@
 use super::ata::AtaCommand;
 use super::durability::FlushMark;
 use super::{BlockError, Lba};
-use crate::dma::{DmaBuffer, RawBuffer};
+use crate::dma::{Bounced, DmaBuffer, RawBuffer};
 
 /// How often a command is issued again after its device had to be reset. Policy: once after the
 /// protocol's reset and once after the port's, whatever rung they were of.
@@ -156,6 +156,8 @@ pub struct RequestSlot {
     pub(crate) memory: Option<RawBuffer>,
     /// The buffer, where the request owns one; a blocking request borrows.
     pub(crate) buffer: Option<DmaBuffer>,
+    /// Carries the data of one command under way, where the controller cannot reach the memory.
+    pub(crate) bounced: Option<(Piece, Bounced)>,
     /// Blocks in all, and those that commands were issued for.
     pub(crate) blocks: u64,
     pub(crate) issued: u64,
@@ -196,6 +198,7 @@ impl RequestSlot {
         operation: Operation::Flush,
         memory: None,
         buffer: None,
+        bounced: None,
         blocks: 0,
         issued: 0,
         piece: Piece {
@@ -224,6 +227,7 @@ impl RequestSlot {
         self.interruptions = 0;
         self.failed = None;
         self.interrupted = None;
+        self.bounced = None;
     }
 
     /// Whether a command is to be issued for it, as far as it alone is concerned.

@@ -402,9 +402,8 @@ impl BringUp {
                 | Phase::Details,
                 verdict,
             ) => self.optional_failed(sense, verdict, now),
-            (_, Verdict::NoSuchUnit) => Action::Skip,
+            (_, Verdict::NoSuchUnit) | (Phase::Inquiry, Verdict::Unsupported) => self.denied(),
             (_, Verdict::NoMedium) => self.empty(sense, now),
-            (Phase::Inquiry, Verdict::Unsupported) => Action::Skip,
             (_, Verdict::BecomingReady | Verdict::NotReady) => self.not_ready(sense, now),
             (Phase::Ready, Verdict::NeedsStart) => self.start(sense, now),
             (_, Verdict::NeedsStart) => self.not_ready(sense, now),
@@ -507,6 +506,18 @@ impl BringUp {
             self.phase = Phase::Ready;
         }
         Action::Wait(now + READY_POLL)
+    }
+
+    /// It says that it is not there, or does not know the question that every unit must know. That may
+    /// be what is left of an earlier command, and QEMU's `usb-bot` says so of every unit but 0 that
+    /// has an attention to tell: it is asked a few times.
+    fn denied(&mut self) -> Action {
+        self.failures += 1;
+        if self.failures >= TRIES {
+            Action::Skip
+        } else {
+            Action::Issue(self.command())
+        }
     }
 
     /// The same question again, a few times.

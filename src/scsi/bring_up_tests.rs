@@ -228,12 +228,26 @@ mod inquiry {
     }
 
     #[test]
-    fn that_the_unit_refuses_skips_it() {
+    fn that_the_unit_refuses_again_and_again_skips_it() {
         for refusal in [sense(5, 0x25, 0), sense(5, 0x20, 0), sense(5, 0x24, 0)] {
             let ended = but_for(INQUIRY, |_| fails(refusal));
             assert_eq!(ended.action, Action::Skip);
-            assert_eq!(ended.commands, [INQUIRY]);
+            assert_eq!(ended.commands, [INQUIRY; 3]);
         }
+    }
+
+    #[test]
+    fn that_the_unit_refuses_once_does_not_lose_it() {
+        for refusal in [sense(5, 0x25, 0), sense(5, 0x20, 0), sense(5, 0x24, 0)] {
+            let ended = at_first(INQUIRY, 1, || fails(refusal));
+            ended.found();
+        }
+    }
+
+    #[test]
+    fn is_believed_over_a_unit_that_says_once_that_it_is_not_there() {
+        let ended = at_first(TEST_UNIT_READY, 1, || fails(sense(5, 0x25, 0)));
+        ended.found();
     }
 
     #[test]

@@ -214,6 +214,25 @@ impl UnitEntry {
         })
     }
 
+    /// The same for at most `room` bytes of data, at least a block.
+    ///
+    /// # Errors
+    ///
+    /// As [`UnitEntry::command_for`].
+    #[cold]
+    pub(crate) fn command_within(
+        &mut self,
+        slot: &mut RequestSlot,
+        policy: &Policy,
+        room: u32,
+    ) -> Result<Request, BlockError> {
+        let usual = self.transfer_bytes;
+        self.transfer_bytes = usual.min(room);
+        let command = self.command_for(slot, policy);
+        self.transfer_bytes = usual;
+        command
+    }
+
     /// The blocks of the next command, and their place in the request's memory.
     #[inline]
     fn next_chunk(
@@ -299,6 +318,8 @@ impl UnitEntry {
         Ok(())
     }
 
+    #[cold]
+    #[inline(never)]
     fn check(
         &mut self,
         piece: Piece,
@@ -328,7 +349,7 @@ impl UnitEntry {
             | Verdict::HardwareError => retry(piece, slot, RETRIES, failed),
             Verdict::Unexplained => retry(piece, slot, SECOND_TRY, failed),
             Verdict::MediumError => {
-                let lba = sense.information.map(Lba);
+                let lba = sense.information().map(Lba);
                 retry(
                     piece,
                     slot,

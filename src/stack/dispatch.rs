@@ -106,13 +106,14 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     pub(super) fn function_event(&mut self, index: u8, event: Option<FunctionEvent>, now: Instant) {
         match event {
             None => self.nothing_ended(index, now),
-            Some(FunctionEvent::Ended(client, outcome)) => {
-                self.commands_ended(index, (client, outcome), now);
-            }
+            Some(FunctionEvent::Ended(ended)) => self.commands_ended(index, ended, now),
             Some(FunctionEvent::Serving(highest)) => self.serving(index, highest, now),
             Some(FunctionEvent::Failed(error)) => {
                 self.platform
                     .log(format_args!("usb: storage not configured: {error:?}"));
+                if self.leave_unopened_uas(index, error, now) {
+                    return;
+                }
                 let slot = self.functions.get(usize::from(index));
                 let device = slot.and_then(|slot| slot.function.device());
                 let is_awaited = slot.is_some_and(|slot| slot.absent_until.is_some());

@@ -12,8 +12,9 @@ use super::{FunctionSlot, Host};
 use crate::block::BlockError;
 use crate::host::RootPort;
 use crate::platform::{ControllerId, Platform, PortPower};
+use crate::policy::Policy;
 use crate::scsi::bring_up::Found;
-use crate::scsi::transport::{Client, Outcome, TransportError};
+use crate::scsi::transport::{Client, ClientKind, TransportError};
 use crate::scsi::unit::{UnitEntry, UnitState};
 use crate::storage::ladder::{Climb, Failure};
 use crate::storage::uas::transport::Tools;
@@ -56,22 +57,41 @@ impl Home {
     }
 }
 
+impl FunctionSlot {
+    /// What becomes of a rung when the device speaks UAS: too many resets, or the end of the ladder, and
+    /// it is used over Bulk-Only when it is back.
+    fn leave_uas(&mut self, climb: Climb, policy: &Policy, now: Instant) -> Climb {
+        if !self.function.takes_several() {
+            return climb;
+        }
+        let can_fall = self.has_bulk_only && self.fallback.reason().is_none();
+        match climb {
+            Climb::ResetPort | Climb::CyclePower => self.fallback.count_reset(policy, now),
+            Climb::GiveUp if can_fall && self.ladder.has_time(policy.episode, now) => {
+                self.fallback.end_of_ladder(policy, now);
+                return Climb::ResetPort;
+            }
+            Climb::Retry | Climb::GiveUp => {}
+        }
+        climb
+    }
+}
+
 impl<P: Platform, C: Driver> Host<'_, P, C> {
     /// A command has ended without a status: what is done about it. `true` if whoever wanted the
     /// command keeps waiting.
-    pub(super) fn climb_after(&mut self, function: u8, outcome: Outcome, now: Instant) -> bool {
-        let failure = match outcome {
-            Ok(_) => {
-                if let Some(slot) = self.functions.get_mut(usize::from(function)) {
-                    slot.ladder.succeeded();
-                }
-                return false;
-            }
-            Err(TransportError::Timeout | TransportError::Protocol(_)) => Failure::Reset,
-            Err(TransportError::Broken(_)) => Failure::Broken,
+    pub(super) fn climb_after(
+        &mut self,
+        function: u8,
+        error: TransportError,
+        now: Instant,
+    ) -> bool {
+        let failure = match error {
+            TransportError::Timeout | TransportError::Protocol(_) => Failure::Reset,
+            TransportError::Broken(_) => Failure::Broken,
             // What it was reset for has climbed.
-            Err(TransportError::Neighbour) => return true,
-            Err(_) => return false,
+            TransportError::Neighbour => return true,
+            _ => return false,
         };
         self.climb(function, failure, now)
     }
@@ -85,11 +105,9 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let climb = slot
             .ladder
             .climb(failure, may_cycle, self.policy.episode, now);
+        let climb = slot.leave_uas(climb, &self.policy, now);
         let home = slot.home;
         let device = slot.function.device();
-        if slot.function.takes_several() && matches!(climb, Climb::ResetPort | Climb::CyclePower) {
-            slot.uas_resets = slot.uas_resets.saturating_add(1);
-        }
         self.platform.log(format_args!(
             "usb: storage {function}: {failure:?}, then {climb:?}"
         ));
@@ -127,7 +145,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     }
 
     /// A function's device is about to be closed and opened again.
-    fn leave(&mut self, function: u8, now: Instant) {
+    pub(super) fn leave(&mut self, function: u8, now: Instant) {
         let until = now + self.policy.reopen;
         if let Some(slot) = self.functions.get_mut(usize::from(function)) {
             slot.function.gone();
@@ -237,13 +255,14 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             slot.error = BlockError::Disconnected;
         }
         while let Some(client) = self.abandon(function, now) {
-            match client {
-                Client::Unit(unit) => self.bring_up_interrupted(unit),
-                Client::Request(request, piece) => {
+            let Client { kind, index, piece } = client;
+            match kind {
+                ClientKind::Unit => self.bring_up_interrupted(index),
+                ClientKind::Request => {
                     if was_neighbour {
-                        self.end_request(request, Err(BlockError::Reset));
+                        self.end_request(index, Err(BlockError::Reset));
                     }
-                    self.put_back(request, piece, Some(BlockError::Timeout));
+                    self.put_back(index, piece, Some(BlockError::Timeout));
                 }
             }
         }

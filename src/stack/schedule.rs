@@ -4,10 +4,12 @@
 use super::Host;
 use crate::block::BlockError;
 use crate::block::queue::{Piece, RequestSlot, RequestState};
+use crate::dma::MapError;
 use crate::platform::Platform;
-use crate::scsi::transport::{Client, DataPlace, Outcome, Request, TransportError};
+use crate::scsi::transport::{
+    Client, ClientKind, DataPlace, Ended, Outcome, Request, TransportError,
+};
 use crate::scsi::unit::{Next, UnitEntry, UnitState, transport_failed};
-use crate::storage::function::Ended;
 use crate::storage::uas::transport::Tools;
 use crate::time::{Duration, Instant};
 use crate::usb::Driver;
@@ -23,16 +25,14 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     /// Gives a function the commands that it takes now.
     pub(super) fn schedule(&mut self, function: u8, now: Instant) {
         while self.is_idle(function) {
-            let next = match self.next_bring_up(function) {
-                Some(unit) => self.bring_up_command(function, unit, now),
+            let room = match self.next_bring_up(function) {
+                Some(unit) => self.issue_bring_up(function, unit, now),
                 None => match self.next_request(function) {
-                    Some(request) => self.request_command(function, request, now),
+                    Some(request) => self.issue_request(function, request, now),
                     None => return,
                 },
             };
-            if let Some((client, command)) = next
-                && self.begin(function, client, &command, now) == Room::None
-            {
+            if room == Room::None {
                 return;
             }
         }
@@ -124,21 +124,18 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         })
     }
 
-    /// The next command of a unit's bring-up, which counts as issued.
+    /// Issues the next command of a unit's bring-up.
     #[cold]
     #[inline(never)]
-    fn bring_up_command(
-        &mut self,
-        function: u8,
-        unit: u8,
-        now: Instant,
-    ) -> Option<(Client, Request)> {
-        let entry = self.units.get_mut(usize::from(unit))?;
+    fn issue_bring_up(&mut self, function: u8, unit: u8, now: Instant) -> Room {
+        let Some(entry) = self.units.get_mut(usize::from(unit)) else {
+            return Room::Perhaps;
+        };
         let UnitState::BringUp(_, next) = &mut entry.state else {
-            return None;
+            return Room::Perhaps;
         };
         let Next::Issue(command) = *next else {
-            return None;
+            return Room::Perhaps;
         };
         *next = Next::Ended;
         let lun = entry.lun;
@@ -149,31 +146,29 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             data: DataPlace::Scratch,
             timeout: timeout.min(self.policy.bring_up),
         };
-        Some((Client::Unit(unit), request))
+        self.begin(function, Client::unit(unit), &request, now)
     }
 
-    /// The next command of a request, which counts as issued. `None`: the request has ended without
-    /// one.
+    /// Issues the next command of a request, or ends the request without one.
     #[inline]
-    fn request_command(
-        &mut self,
-        function: u8,
-        request: u8,
-        now: Instant,
-    ) -> Option<(Client, Request)> {
-        let slot = self.requests.get_mut(usize::from(request))?;
-        let unit = self.units.get_mut(usize::from(slot.disk.index))?;
+    fn issue_request(&mut self, function: u8, request: u8, now: Instant) -> Room {
+        let Some(slot) = self.requests.get_mut(usize::from(request)) else {
+            return Room::Perhaps;
+        };
+        let Some(unit) = self.units.get_mut(usize::from(slot.disk.index)) else {
+            return Room::Perhaps;
+        };
         let interrupted = slot.interruptions != 0;
         match unit.command_for(slot, &self.policy) {
             Ok(mut command) => {
-                let client = Client::Request(request, slot.piece);
+                let client = Client::request(request, slot.piece);
                 let left = self.time_left(function, interrupted, now);
                 command.timeout = command.timeout.min(left);
-                Some((client, command))
+                self.begin(function, client, &command, now)
             }
             Err(error) => {
                 self.end_request(request, Err(error));
-                None
+                Room::Perhaps
             }
         }
     }
@@ -217,8 +212,34 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                 self.not_issued(client, request);
                 Room::None
             }
+            Err(TransportError::Memory(MapError::Unreachable)) => {
+                self.begin_bounced(function, client, request, now)
+            }
             Err(error) => {
                 self.client_told(function, client, Err(error), now);
+                Room::Perhaps
+            }
+        }
+    }
+
+    /// Begins a command with a piece of the pool in place of the caller's memory.
+    #[cold]
+    #[inline(never)]
+    fn begin_bounced(
+        &mut self,
+        function: u8,
+        client: Client,
+        request: &Request,
+        now: Instant,
+    ) -> Room {
+        match self.bounce(function, client, request) {
+            Ok((client, request)) => self.begin(function, client, &request, now),
+            Err(TransportError::Busy) => {
+                self.not_issued(client, request);
+                Room::None
+            }
+            Err(error) => {
+                self.client_told_of(function, client, error, now);
                 Room::Perhaps
             }
         }
@@ -227,15 +248,17 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     /// A function had no room for a command after all.
     #[cold]
     fn not_issued(&mut self, client: Client, request: &Request) {
-        match client {
-            Client::Unit(unit) => {
-                if let Some(entry) = self.units.get_mut(usize::from(unit))
+        match client.kind {
+            ClientKind::Unit => {
+                if let Some(entry) = self.units.get_mut(usize::from(client.index))
                     && let UnitState::BringUp(_, next) = &mut entry.state
                 {
                     *next = Next::Issue(request.command);
                 }
             }
-            Client::Request(request, piece) => {
+            ClientKind::Request => {
+                let (request, piece) = (client.index, client.piece);
+                self.end_bounce(request, piece, Err(TransportError::Busy));
                 if let Some(slot) = self.requests.get_mut(usize::from(request)) {
                     slot.not_issued(piece);
                 }
@@ -246,8 +269,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     /// A command of a function has ended, and perhaps others with it.
     #[inline]
     pub(super) fn commands_ended(&mut self, function: u8, first: Ended, now: Instant) {
-        let (client, outcome) = first;
-        self.command_ended(function, client, outcome, now);
+        self.command_ended(function, first, now);
         let slot = self.functions.get(usize::from(function));
         if slot.is_some_and(|slot| slot.function.takes_several()) {
             self.others_ended(function, now);
@@ -259,8 +281,8 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
 
     #[inline(never)]
     fn others_ended(&mut self, function: u8, now: Instant) {
-        while let Some((client, outcome)) = self.take_ended(function, now) {
-            self.command_ended(function, client, outcome, now);
+        while let Some(ended) = self.take_ended(function, now) {
+            self.command_ended(function, ended, now);
         }
         self.note_deadline(function);
     }
@@ -278,28 +300,59 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
 
     /// A command of a function has ended: whoever wanted it is told, and may want another.
     #[inline]
-    fn command_ended(&mut self, function: u8, client: Client, outcome: Outcome, now: Instant) {
-        let keeps_waiting = self.climb_after(function, outcome, now);
-        match (client, outcome) {
-            (Client::Request(request, piece), Err(error)) if keeps_waiting => {
+    fn command_ended(&mut self, function: u8, ended: Ended, now: Instant) {
+        let Ended { outcome, client } = ended;
+        if let Err(error) = outcome {
+            return self.command_not_ended(function, client, error, now);
+        }
+        if let Some(slot) = self.functions.get_mut(usize::from(function)) {
+            slot.ladder.succeeded();
+        }
+        self.client_told(function, client, outcome, now);
+    }
+
+    /// A device has not ended a command: what is done about it, and what its client is told.
+    #[cold]
+    #[inline(never)]
+    fn command_not_ended(
+        &mut self,
+        function: u8,
+        client: Client,
+        error: TransportError,
+        now: Instant,
+    ) {
+        let keeps_waiting = self.climb_after(function, error, now);
+        match client.kind {
+            ClientKind::Request if keeps_waiting => {
                 let counts = error != TransportError::Neighbour;
                 let error = counts.then_some(transport_failed(error));
-                self.put_back(request, piece, error);
+                return self.put_back(client.index, client.piece, error);
             }
             // A bring-up knows best itself.
-            (Client::Unit(unit), Err(_)) if keeps_waiting => {
-                self.bring_up_interrupted(unit);
-                self.client_told(function, client, outcome, now);
-            }
-            _ => self.client_told(function, client, outcome, now),
+            ClientKind::Unit if keeps_waiting => self.bring_up_interrupted(client.index),
+            ClientKind::Request | ClientKind::Unit => {}
         }
+        self.client_told_of(function, client, error, now);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn client_told_of(
+        &mut self,
+        function: u8,
+        client: Client,
+        error: TransportError,
+        now: Instant,
+    ) {
+        self.client_told(function, client, Err(error), now);
     }
 
     #[inline]
     fn client_told(&mut self, function: u8, client: Client, outcome: Outcome, now: Instant) {
-        match client {
-            Client::Unit(unit) => self.bring_up_ended(function, unit, outcome, now),
-            Client::Request(request, piece) => self.request_ended(request, piece, outcome, now),
+        let Client { kind, index, piece } = client;
+        match kind {
+            ClientKind::Unit => self.bring_up_ended(function, index, outcome, now),
+            ClientKind::Request => self.request_ended(index, piece, outcome, now),
         }
     }
 
@@ -308,6 +361,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     #[cold]
     #[inline(never)]
     pub(super) fn put_back(&mut self, request: u8, piece: Piece, error: Option<BlockError>) {
+        self.end_bounce(request, piece, Err(TransportError::Disconnected));
         let Some(slot) = self.requests.get_mut(usize::from(request)) else {
             return;
         };
@@ -321,7 +375,9 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         }
     }
 
+    #[inline]
     fn request_ended(&mut self, request: u8, piece: Piece, outcome: Outcome, now: Instant) {
+        self.end_bounce(request, piece, outcome);
         let Some(slot) = self.requests.get_mut(usize::from(request)) else {
             return;
         };

@@ -28,3 +28,4 @@ pub(crate) mod scsi_rest;
 mod staging;
 mod two_disks;
 mod uas;
+mod uas_choice;

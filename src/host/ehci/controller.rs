@@ -35,9 +35,9 @@ use crate::usb::setup::Direction;
 /// machine: QEMU's EHCI needed more than 20 ms of a board's clock that ran fast.
 pub(super) const SCHEDULES_TIMEOUT: Duration = Duration::from_millis(250);
 /// Halts within 16 microframes (`EHCI 1.0 §2.3.1`). Policy: 250 ms.
-const HALT_TIMEOUT: Duration = Duration::from_millis(250);
+pub(super) const HALT_TIMEOUT: Duration = Duration::from_millis(250);
 /// The specification gives no bound for the reset. Policy: 250 ms, as Linux waits.
-const RESET_TIMEOUT: Duration = Duration::from_millis(250);
+pub(super) const RESET_TIMEOUT: Duration = Duration::from_millis(250);
 /// Runs, and looks at its schedule, within a microframe. Policy: 250 ms.
 const RUN_TIMEOUT: Duration = Duration::from_millis(250);
 
