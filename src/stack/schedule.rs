@@ -145,7 +145,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             data: DataPlace::Scratch,
             timeout: timeout.min(self.policy.bring_up),
         };
-        self.begin(function, Client::unit(unit), &request, now)
+        self.begin_rarely(function, Client::unit(unit), &request, now)
     }
 
     /// Issues the next command of a request, or ends the request without one.
@@ -189,7 +189,19 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         Duration::MAX
     }
 
-    #[inline]
+    #[cold]
+    #[inline(never)]
+    fn begin_rarely(
+        &mut self,
+        function: u8,
+        client: Client,
+        request: &Request,
+        now: Instant,
+    ) -> Room {
+        self.begin(function, client, request, now)
+    }
+
+    #[inline(always)]
     fn begin(&mut self, function: u8, client: Client, request: &Request, now: Instant) -> Room {
         let Some(slot) = self.functions.get_mut(usize::from(function)) else {
             return Room::None;
@@ -248,6 +260,13 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         if self.waiting != 0 || self.bring_ups {
             self.schedule(function, now);
         }
+    }
+
+    /// The same where it is not a transfer that has ended a command.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn commands_ended_rarely(&mut self, function: u8, first: Ended, now: Instant) {
+        self.commands_ended(function, first, now);
     }
 
     #[inline(never)]

@@ -161,7 +161,7 @@ impl Transport {
     ///
     /// [`TransportError::Busy`]: not now, but when another command has ended.
     /// [`TransportError::Memory`]: never. Nothing was begun.
-    #[inline]
+    #[inline(never)]
     pub fn begin<C: Driver, D: Dma>(
         &mut self,
         tools: &mut Tools<'_, '_, C, D>,

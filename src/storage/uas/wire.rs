@@ -86,7 +86,7 @@ impl CommandUnit {
     pub const fn to_bytes(&self) -> [u8; Self::LENGTH] {
         let [t0, t1] = self.tag.number().to_be_bytes();
         let [c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12, c13, c14, c15] =
-            *self.cdb.padded();
+            self.cdb.to_number().to_le_bytes();
         [
             Self::IDENTIFIER, 0, t0, t1,
             self.attribute.code(), 0, 0, 0,
