@@ -22,6 +22,27 @@ pub enum Queueing {
     StatusLast,
 }
 
+/// Whether UAS is used: for boards on which nobody has seen it work.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum UasUse {
+    /// Where device, controller and what is known of them allow it.
+    #[default]
+    WherePossible,
+    /// Not at all: Bulk-Only only.
+    Never,
+}
+
+/// Which devices are asked questions that a disk can be used without, and sent commands that few
+/// hosts send: REPORT LUNS, mode page 08, forced unit access, WRITE SAME.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Trust {
+    /// Those that speak UAS. Many a Bulk-Only device dies of a question that its maker never heard.
+    #[default]
+    ByTransport,
+    /// All, for enclosures that are known to stand it.
+    Everyone,
+}
+
 /// Deadlines and limits of the stack. The defaults suit disks of every age; an embedder may change
 /// any of them before the first device is there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,9 +77,16 @@ pub struct Policy {
     pub depth: u8,
     /// A device may take so long to end commands early when it is told to.
     pub task_management: Duration,
-    /// So often may a device that speaks UAS be reset before it is used over Bulk-Only instead, if
-    /// it can.
+    /// Whether UAS is used at all.
+    pub uas: UasUse,
+    /// A device that speaks UAS and was reset so often within [`Policy::uas_window`] is used over
+    /// Bulk-Only from then on, if it can, until it is pulled. Policy: one reset may be the cable's
+    /// fault.
     pub uas_resets: u8,
+    /// See [`Policy::uas_resets`]. [`Duration::MAX`]: all resets since it was plugged in count.
+    pub uas_window: Duration,
+    /// Which devices are trusted with rare questions and commands.
+    pub trust: Trust,
 }
 
 impl Policy {
@@ -76,7 +104,10 @@ impl Policy {
         queueing: Queueing::AfterCommand,
         depth: 14,
         task_management: Duration::from_secs(2),
+        uas: UasUse::WherePossible,
         uas_resets: 2,
+        uas_window: Duration::from_secs(60),
+        trust: Trust::ByTransport,
     };
 }
 

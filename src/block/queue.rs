@@ -6,9 +6,10 @@
 //! waits for it. A flush waits for all before it, and all behind it wait for the flush; it covers the
 //! writes whose completion was taken before it was submitted.
 
+use super::ata::AtaCommand;
 use super::durability::FlushMark;
 use super::{BlockError, Lba};
-use crate::dma::{DmaBuffer, RawBuffer};
+use crate::dma::{Bounced, DmaBuffer, RawBuffer};
 
 /// How often a command is issued again after its device had to be reset. Policy: once after the
 /// protocol's reset and once after the port's, whatever rung they were of.
@@ -70,6 +71,27 @@ pub enum Operation {
     Read(Lba),
     /// Write the buffer to the disk.
     Write(Lba),
+    /// Write the buffer to the disk's medium, past its cache, where
+    /// `takes_forced_writes` of its details says that it can; else [`BlockError::Unsupported`]. It is no flush: other writes stay where they are.
+    WriteForced(Lba),
+    /// Write the buffer, one block, to each of these blocks.
+    WriteSame {
+        /// The first block.
+        lba: Lba,
+        /// How many.
+        blocks: u32,
+    },
+    /// Say that these blocks hold nothing any more; no buffer. They read as `provisioning` of its
+    /// details says until they are written again.
+    Unmap {
+        /// The first block.
+        lba: Lba,
+        /// How many.
+        blocks: u32,
+    },
+    /// Hand an ATA command through to the disk behind a bridge; a buffer of 512 bytes for one that
+    /// brings a sector. It is not issued again after a reset of its device: bridges die of these.
+    Ata(AtaCommand),
     /// Put what was written on the medium; no buffer.
     Flush,
     /// Put what was written on the medium and spin the disk down; no buffer. The next command spins
@@ -99,6 +121,21 @@ pub struct Piece {
     pub blocks: u32,
 }
 
+/// What a request does to its blocks, and the first of them.
+#[derive(Clone, Copy)]
+enum Touch {
+    Reads(Lba),
+    Changes(Lba),
+}
+
+impl Touch {
+    fn first(self) -> u64 {
+        match self {
+            Self::Reads(lba) | Self::Changes(lba) => lba.0,
+        }
+    }
+}
+
 /// Where a request is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum RequestState {
@@ -119,6 +156,8 @@ pub struct RequestSlot {
     pub(crate) memory: Option<RawBuffer>,
     /// The buffer, where the request owns one; a blocking request borrows.
     pub(crate) buffer: Option<DmaBuffer>,
+    /// Carries the data of one command under way, where the controller cannot reach the memory.
+    pub(crate) bounced: Option<(Piece, Bounced)>,
     /// Blocks in all, and those that commands were issued for.
     pub(crate) blocks: u64,
     pub(crate) issued: u64,
@@ -159,6 +198,7 @@ impl RequestSlot {
         operation: Operation::Flush,
         memory: None,
         buffer: None,
+        bounced: None,
         blocks: 0,
         issued: 0,
         piece: Piece {
@@ -187,6 +227,7 @@ impl RequestSlot {
         self.interruptions = 0;
         self.failed = None;
         self.interrupted = None;
+        self.bounced = None;
     }
 
     /// Whether a command is to be issued for it, as far as it alone is concerned.
@@ -200,18 +241,25 @@ impl RequestSlot {
     /// carry commands out in any order, and a write that is issued again must not overtake a later
     /// one.
     pub(crate) fn conflicts(&self, other: &Self) -> bool {
-        match (self.operation, other.operation) {
-            (Operation::Read(_), Operation::Read(_)) => false,
-            (
-                Operation::Read(one) | Operation::Write(one),
-                Operation::Read(two) | Operation::Write(two),
-            ) => {
-                one.0 < two.0.saturating_add(other.blocks)
-                    && two.0 < one.0.saturating_add(self.blocks)
+        match (self.touches(), other.touches()) {
+            (Some(Touch::Reads(_)), Some(Touch::Reads(_))) => false,
+            (Some(one), Some(two)) => {
+                let (one, two) = (one.first(), two.first());
+                one < two.saturating_add(other.blocks) && two < one.saturating_add(self.blocks)
             }
-            (Operation::Flush | Operation::Stop, _) | (_, Operation::Flush | Operation::Stop) => {
-                true
-            }
+            (None, _) | (_, None) => true,
+        }
+    }
+
+    /// The blocks from where on it is about; `None`: all, or none that can be told.
+    fn touches(&self) -> Option<Touch> {
+        match self.operation {
+            Operation::Read(lba) => Some(Touch::Reads(lba)),
+            Operation::Write(lba)
+            | Operation::WriteForced(lba)
+            | Operation::WriteSame { lba, .. }
+            | Operation::Unmap { lba, .. } => Some(Touch::Changes(lba)),
+            Operation::Flush | Operation::Stop | Operation::Ata(_) => None,
         }
     }
 

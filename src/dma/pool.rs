@@ -328,7 +328,7 @@ impl<'s> Pool<'s> {
 /// Dropping the handle does not give the memory back: [`Pool::free`] or [`Pool::reclaim`] does.
 #[derive(Debug)]
 pub struct Allocation {
-    cpu: NonNull<u8>,
+    pub(super) cpu: NonNull<u8>,
     bus: BusAddress,
     length: usize,
 }

@@ -116,6 +116,9 @@ pub enum MapError {
     /// An end of the buffer shares a cache line, and the bounce area is too small for it. Align
     /// the buffer to the cache line.
     NoBounce,
+    /// The controller cannot reach the buffer itself, and the pool has no room to carry a block of
+    /// it. Give the platform's coherent region a block more, or move the buffer.
+    BounceExhausted,
     /// Longer than one mapping can be: 4 GiB - 1 bytes.
     TooLong,
 }
@@ -139,8 +142,19 @@ pub struct SegmentRules {
 pub struct Mapping {
     buffer: RawBuffer,
     bus: BusAddress,
-    direction: DataDirection,
+    care: Care,
     bounced: Option<BouncedEnds>,
+}
+
+/// What a mapping's memory wants when the device has let go of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Care {
+    /// It was read only.
+    None,
+    /// The device has written to it.
+    Invalidate,
+    /// It is the pool's: both sides see the same.
+    Coherent,
 }
 
 /// The ends of a read that go through the bounce area.
@@ -191,16 +205,34 @@ impl Mapping {
             dma.returned(buffer.start, buffer.length);
             return Err(MapError::Unreachable);
         }
+        let care = match direction {
+            DataDirection::ToDevice => Care::None,
+            DataDirection::FromDevice => Care::Invalidate,
+        };
         let mapping = place.insert(Self {
             buffer,
             bus,
-            direction,
+            care,
             bounced: None,
         });
         if !dma.coherent() {
             mapping.bounced = hand_over(dma, rules, buffer, direction, bounce)?;
         }
         Ok(mapping)
+    }
+
+    /// Memory of the pool, which needs no maintenance, as a mapping like any other.
+    pub(crate) fn of_pool(memory: RawCoherent) -> Self {
+        Self {
+            buffer: RawBuffer {
+                start: memory.cpu,
+                length: memory.length,
+                in_step: true,
+            },
+            bus: memory.bus,
+            care: Care::Coherent,
+            bounced: None,
+        }
     }
 
     /// The one piece to transfer, where nothing is bounced.
@@ -258,10 +290,12 @@ impl Mapping {
     /// The memory belongs to the CPU again when this returns.
     #[inline]
     pub(crate) fn unmap(self, dma: &impl Dma, actual: usize) {
-        if self.direction == DataDirection::FromDevice && !dma.coherent() {
+        if self.care == Care::Invalidate && !dma.coherent() {
             self.take_over(dma, actual);
         }
-        dma.returned(self.buffer.start, self.buffer.length);
+        if self.care != Care::Coherent {
+            dma.returned(self.buffer.start, self.buffer.length);
+        }
     }
 
     /// The second pass of a read, and its bounced ends.

@@ -6,6 +6,7 @@
 mod any;
 #[cfg(feature = "ehci")]
 pub mod ehci;
+mod emergency;
 mod fault;
 mod traits;
 mod types;
@@ -13,6 +14,7 @@ mod types;
 pub mod xhci;
 
 pub use any::{Controller, InterruptHalf};
+pub use emergency::EmergencyStop;
 pub use fault::{CapabilityField, ControllerFault, Slice};
 pub use traits::{Devices, Endpoints, HostController, Hubs, RootPorts};
 pub use types::{

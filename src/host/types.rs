@@ -43,6 +43,9 @@ pub struct PortStatus {
     pub connect_changed: bool,
     /// A reset ended since the last acknowledge.
     pub reset_changed: bool,
+    /// A companion controller has it since [`RootPorts::hand_over`](super::RootPorts::hand_over):
+    /// what is on it is not seen here until it is pulled.
+    pub handed_over: bool,
 }
 
 /// How a device is reached from the root of its bus.

@@ -4,10 +4,10 @@
 //! [`Completion`]. It always brings sense data along with a CHECK CONDITION: fetched by a command
 //! of its own where the protocol does not deliver it.
 
-use super::cdb::Command;
+use super::cdb::{Command, UNMAP_LIST};
 use super::sense::Sense;
 use crate::block::queue::Piece;
-use crate::dma::{MapError, RawBuffer};
+use crate::dma::{MapError, RawBuffer, RawCoherent};
 use crate::time::Duration;
 
 /// Where the data of a command is.
@@ -17,6 +17,10 @@ pub enum DataPlace {
     Scratch,
     /// The caller's memory, as many bytes as the command says.
     Caller(RawBuffer),
+    /// A piece of the pool that stands for the caller's memory, which the controller cannot reach.
+    Pool(RawCoherent),
+    /// These bytes, which the transport puts into its own small memory.
+    List([u8; UNMAP_LIST]),
 }
 
 /// Bytes of a transport's own memory for the answers of small commands.

@@ -3,7 +3,12 @@
 //! The stack owns a table of units and feeds them the ends of their commands; a unit answers what
 //! comes next. Nothing is sent here.
 
-use super::bring_up::{BringUp, BringUpError, Found};
+mod rare;
+
+pub(crate) use rare::AtaBridge;
+use rare::is_rare;
+
+use super::bring_up::{BringUp, BringUpError, Found, Manner, Search};
 use super::capacity::BlockLength;
 use super::cdb::{
     Command, Extent, PowerChange, UnitAccess, read, start_stop_unit, synchronize_cache, write,
@@ -16,6 +21,7 @@ use crate::block::queue::{Operation, Piece, RequestSlot};
 use crate::block::{BlockError, FlushSupport, Geometry, Lba, SenseCode};
 use crate::platform::ControllerId;
 use crate::policy::Policy;
+use crate::storage::quirks::Quirks;
 use crate::time::Instant;
 
 /// How often a command is tried again that ended with a status worth another try. Policy.
@@ -73,6 +79,14 @@ pub struct UnitEntry {
     pub(crate) told: Option<u8>,
     /// How often its device had to be reset while a command of a bring-up was under way.
     pub(crate) interruptions: u8,
+    /// Its device's policies, for commands that may harm it.
+    pub(crate) quirks: Quirks,
+    /// How freely it may be asked.
+    pub(crate) manner: Manner,
+    /// How its device's other units are looked for, beginning with it.
+    pub(crate) search: Search,
+    /// What is known of its ATA PASS-THROUGH.
+    pub(crate) ata: AtaBridge,
 }
 
 impl UnitEntry {
@@ -90,6 +104,10 @@ impl UnitEntry {
         before: None,
         told: None,
         interruptions: 0,
+        quirks: Quirks::empty(),
+        manner: Manner::Cautious,
+        search: Search::None,
+        ata: AtaBridge::UNKNOWN,
     };
 
     /// Keeps to what the unit says that one command may move.
@@ -146,6 +164,7 @@ impl UnitEntry {
             writable: !found.write_protected,
             removable: found.inquiry.removable,
             flush: self.flush,
+            cache: found.details.cache,
             transfer_blocks: (self.transfer_bytes >> block_length.exponent()).max(1),
         }
     }
@@ -184,6 +203,7 @@ impl UnitEntry {
                 self.durability.write_begins();
                 (write(extent, UnitAccess::Cached), data, policy.read_write)
             }
+            _ => self.rare_command(capacity.block_length(), slot, policy)?,
         };
         slot.in_flight += 1;
         Ok(Request {
@@ -192,6 +212,25 @@ impl UnitEntry {
             data,
             timeout,
         })
+    }
+
+    /// The same for at most `room` bytes of data, at least a block.
+    ///
+    /// # Errors
+    ///
+    /// As [`UnitEntry::command_for`].
+    #[cold]
+    pub(crate) fn command_within(
+        &mut self,
+        slot: &mut RequestSlot,
+        policy: &Policy,
+        room: u32,
+    ) -> Result<Request, BlockError> {
+        let usual = self.transfer_bytes;
+        self.transfer_bytes = usual.min(room);
+        let command = self.command_for(slot, policy);
+        self.transfer_bytes = usual;
+        command
     }
 
     /// The blocks of the next command, and their place in the request's memory.
@@ -262,6 +301,9 @@ impl UnitEntry {
         if slot.operation == Operation::Stop {
             return Ok(());
         }
+        if is_rare(slot.operation) {
+            return self.rare_done(slot, moved);
+        }
         let UnitState::Ready(found) = &self.state else {
             return Err(BlockError::NotReady);
         };
@@ -287,6 +329,9 @@ impl UnitEntry {
     ) -> Result<(), BlockError> {
         let code = SenseCode::from(sense);
         let failed = BlockError::Device(code);
+        if let Some(ended) = self.rare_check(piece, slot, sense) {
+            return ended;
+        }
         match sense.verdict() {
             Verdict::Success => self.piece_done(piece, slot, moved),
             Verdict::Unsupported if slot.operation == Operation::Stop => Ok(()),

@@ -8,11 +8,14 @@
 use super::Host;
 use super::recover::Home;
 use crate::platform::Platform;
+use crate::policy::{Policy, UasUse};
 use crate::storage::choose::{Choice, Offer, Way};
+use crate::storage::fallback::Fallback;
 use crate::storage::quirks::{
     Avoidance, Decision, Identity, Quirks, Setting, UasChoice, attached, bulk_only,
 };
 use crate::storage::uas::transport::Tools;
+use crate::storage::usage::{Instead, Usage};
 use crate::time::Instant;
 use crate::usb::enumerate::CONFIGURATION_LIMIT;
 use crate::usb::quirks::bus_quirks;
@@ -37,7 +40,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let Some(known) = self.look_up(&info) else {
             return;
         };
-        if known.in_order(false) == [None; 2] {
+        if known.in_order(&Fallback::NONE, &self.policy) == [None; 2] {
             self.bus.set_driver_name(device, known.why_unused());
             return;
         }
@@ -46,7 +49,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             Some(index) => self.attach(index, &info, &known, now),
         };
         match attached {
-            Ok(name) => self.bus.set_driver_name(device, name),
+            Ok(usage) => self.bus.set_driver_name(device, usage.name()),
             Err(error) => {
                 self.bus.set_failed(device, error);
                 self.platform
@@ -109,28 +112,56 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         info: &DeviceInfo,
         known: &Known,
         now: Instant,
-    ) -> Result<&'static str, UsbError> {
+    ) -> Result<Usage, UsbError> {
         let slot = self.functions.get_mut(index);
         let slot = slot.ok_or(UsbError::TableFull(Table::Functions))?;
         slot.home = Some(Home::of(info));
-        let fell_back = slot.uas_resets >= self.policy.uas_resets;
+        slot.has_bulk_only = known.offer.bulk_only.is_some();
         let mut last = UsbError::Disconnected;
-        for choice in known.in_order(fell_back).into_iter().flatten() {
+        for choice in known
+            .in_order(&slot.fallback, &self.policy)
+            .into_iter()
+            .flatten()
+        {
             let is_uas = matches!(choice.way, Way::Uas(_));
             let decision = if is_uas { known.uas.1 } else { known.bulk_only };
-            match self.open(index, info.id, &choice, decision, now) {
+            let opened = self.open(index, info.id, &choice, decision, now);
+            let slot = self.functions.get_mut(index);
+            let slot = slot.ok_or(UsbError::TableFull(Table::Functions))?;
+            match opened {
                 Ok(()) => {
-                    self.tell_decision(info, &decision);
-                    return Ok(known.name_of(&choice, fell_back));
+                    let usage = known.usage(&choice, &slot.fallback);
+                    slot.usage = Some(usage);
+                    self.tell_usage(info, usage, &decision);
+                    return Ok(usage);
+                }
+                Err(error) if is_uas => {
+                    slot.fallback.not_opened(error);
+                    last = error;
                 }
                 Err(error) => last = error,
             }
-            if is_uas && known.offer.bulk_only.is_some() {
-                self.platform
-                    .log(format_args!("usb: no UAS ({last:?}), Bulk-Only instead"));
-            }
         }
         Err(last)
+    }
+
+    /// A device could not be configured for UAS: it is opened again over Bulk-Only, if it can be.
+    pub(super) fn leave_unopened_uas(&mut self, index: u8, error: UsbError, now: Instant) -> bool {
+        let Some(slot) = self.functions.get_mut(usize::from(index)) else {
+            return false;
+        };
+        let is_uas = slot.function.takes_several();
+        let Some(device) = slot
+            .function
+            .device()
+            .filter(|_| is_uas && slot.has_bulk_only)
+        else {
+            return false;
+        };
+        slot.fallback.not_opened(error);
+        self.leave(index, now);
+        self.bus.reset_device(device, now);
+        true
     }
 
     fn open(
@@ -154,14 +185,16 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             .attach(&mut tools, policy, index, device, (choice, decision))
     }
 
-    fn tell_decision(&self, info: &DeviceInfo, decision: &Decision) {
-        let Some(descriptor) = info.descriptor.filter(|_| *decision != Decision::NONE) else {
+    /// One line, where a device is used otherwise than one would think.
+    fn tell_usage(&self, info: &DeviceInfo, usage: Usage, decision: &Decision) {
+        let is_plain = usage.reason().is_none() && *decision == Decision::NONE;
+        let Some(descriptor) = info.descriptor.filter(|_| !is_plain) else {
             return;
         };
         let (vendor, product) = (descriptor.vendor, descriptor.product);
         let Decision { quirks, source } = decision;
         self.platform.log(format_args!(
-            "usb: {vendor:04x}:{product:04x}: {quirks:?} ({source})"
+            "usb: {vendor:04x}:{product:04x}: {usage}, {quirks:?} ({source})"
         ));
     }
 
@@ -179,12 +212,12 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
 impl Known {
     /// The settings to be tried, in this order. UAS is the last resort of a device that has failed
     /// over it, and not used at all where it is known to fail.
-    fn in_order(&self, fell_back: bool) -> [Option<Choice>; 2] {
-        let uas = self.offer.uas.filter(|_| self.uas.0 == UasChoice::Uas);
-        if fell_back {
-            [self.offer.bulk_only, uas]
-        } else {
-            [uas, self.offer.bulk_only]
+    fn in_order(&self, fallback: &Fallback, policy: &Policy) -> [Option<Choice>; 2] {
+        let may = self.uas.0 == UasChoice::Uas && policy.uas == UasUse::WherePossible;
+        let uas = self.offer.uas.filter(|_| may);
+        match fallback.reason() {
+            Some(_) => [self.offer.bulk_only, uas],
+            None => [uas, self.offer.bulk_only],
         }
     }
 
@@ -192,29 +225,25 @@ impl Known {
     fn why_unused(&self) -> &'static str {
         match self.uas.0 {
             _ if self.bulk_only.quirks.contains(Quirks::IGNORE_DEVICE) => "none (quirk i)",
+            UasChoice::BulkOnly(Avoidance::NotOffered) => "",
+            UasChoice::Uas => "none (uas only, and policy)",
             UasChoice::BulkOnly(Avoidance::HostWithoutStreams) => {
                 "none (uas only, controller without streams)"
             }
-            UasChoice::BulkOnly(reason) if reason != Avoidance::NotOffered => {
-                "none (uas only, known to fail)"
-            }
-            UasChoice::BulkOnly(_) | UasChoice::Uas => "",
+            UasChoice::BulkOnly(_) => "none (uas only, known to fail)",
         }
     }
 
-    /// How a device is used, for the tree.
-    fn name_of(&self, choice: &Choice, fell_back: bool) -> &'static str {
-        match (choice.way, self.uas.0) {
-            (Way::Uas(_), _) => "uas",
-            (Way::BulkOnly(_), UasChoice::BulkOnly(reason)) => match reason {
-                Avoidance::NotOffered => "bot",
-                Avoidance::Quirk => "bot (quirk u)",
-                Avoidance::PerhapsAsm1051 => "bot (perhaps an ASM1051)",
-                Avoidance::UnknownAsmedia => "bot (an ASMedia of unknown kind)",
-                Avoidance::HostWithoutStreams => "bot (controller without streams)",
-            },
-            (Way::BulkOnly(_), UasChoice::Uas) if fell_back => "bot (fell back: reset over uas)",
-            (Way::BulkOnly(_), UasChoice::Uas) => "bot (uas could not be opened)",
+    fn usage(&self, choice: &Choice, fallback: &Fallback) -> Usage {
+        match (choice.way, self.uas.0, fallback.reason()) {
+            (Way::Uas(_), ..) => Usage::Uas,
+            (Way::BulkOnly(_), UasChoice::BulkOnly(reason), _) => {
+                Usage::BulkOnly(Instead::Avoided(reason))
+            }
+            (Way::BulkOnly(_), UasChoice::Uas, Some(reason)) => {
+                Usage::BulkOnly(Instead::FellBack(reason))
+            }
+            (Way::BulkOnly(_), UasChoice::Uas, None) => Usage::BulkOnly(Instead::Policy),
         }
     }
 }

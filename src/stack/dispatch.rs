@@ -6,7 +6,7 @@ use crate::block::BlockError;
 use crate::block::queue::REISSUES;
 use crate::host::ControllerFault;
 use crate::platform::{ControllerId, Platform};
-use crate::scsi::bring_up::{Action, BringUp, BringUpError, Input, ModeForm};
+use crate::scsi::bring_up::{Action, BringUp, BringUpError, Input, ModeForm, Search};
 use crate::scsi::transport::{Outcome, SCRATCH, TransportError};
 use crate::scsi::unit::{Next, UnitEntry, UnitState};
 use crate::storage::bot::wire::Lun;
@@ -90,6 +90,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             }
             BusEvent::Gone(device) => self.gone(device),
             BusEvent::Closed(device, fate) => self.closed(device, fate, now),
+            BusEvent::Vacated(controller, port) => self.vacated(controller, port),
             BusEvent::Runaway(controller, fault) => self.runaway(controller, fault, now),
         }
     }
@@ -110,6 +111,9 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             Some(FunctionEvent::Failed(error)) => {
                 self.platform
                     .log(format_args!("usb: storage not configured: {error:?}"));
+                if self.leave_unopened_uas(index, error, now) {
+                    return;
+                }
                 let slot = self.functions.get(usize::from(index));
                 let device = slot.and_then(|slot| slot.function.device());
                 let is_awaited = slot.is_some_and(|slot| slot.absent_until.is_some());
@@ -154,24 +158,28 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         highest: Lun,
         now: Instant,
     ) {
+        let slot = self.functions.get(usize::from(function));
+        let manner = slot.map(|slot| slot.function.manner(self.policy.trust));
+        let (manner, search) = manner.unwrap_or_default();
         for lun in highest.up_to() {
-            let Some(index) = self.units.iter().position(UnitEntry::is_free) else {
-                self.platform
-                    .log(format_args!("usb: no room for unit {}", lun.number()));
-                break;
+            // The others are looked for beginning with the first.
+            let search = if lun == Lun::ZERO {
+                search
+            } else {
+                Search::None
             };
-            if let Some(entry) = self.units.get_mut(index) {
-                *entry = UnitEntry {
-                    generation: entry.generation.wrapping_add(1),
+            self.add_unit(
+                UnitEntry {
                     function,
                     controller,
                     lun: lun.number(),
                     transfer_bytes,
-                    told: entry.told,
+                    manner,
+                    search,
                     ..UnitEntry::EMPTY
-                };
-            }
-            self.bring_up(index as u8, now);
+                },
+                now,
+            );
         }
     }
 
@@ -201,7 +209,10 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             None | Some(CommandSet::Scsi) => ModeForm::Six,
             Some(_) => ModeForm::Ten,
         };
-        let bring_up = BringUp::new(now + self.policy.readiness).minding(quirks, mode_form);
+        entry.quirks = quirks;
+        let bring_up = BringUp::new(now + self.policy.readiness)
+            .minding(quirks, mode_form)
+            .asking(entry.manner, entry.search);
         let bring_up = match entry.interruptions {
             0 => bring_up,
             1..=REISSUES => bring_up.essential(),
@@ -216,6 +227,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
 
     fn bring_up_step(&mut self, unit: u8, mut machine: BringUp, input: Input<'_>, now: Instant) {
         let action = machine.step(input, now);
+        let neighbours = machine.take_neighbours();
         let Some(entry) = self.units.get_mut(usize::from(unit)) else {
             return;
         };
@@ -239,6 +251,9 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             Action::Fail(error) => UnitState::Failed(error),
         };
         self.compare_with_before(unit);
+        if let Some(neighbours) = neighbours {
+            self.add_neighbours(unit, neighbours, now);
+        }
     }
 
     /// A unit whose device was opened again has an end: is it what it was?

@@ -8,17 +8,21 @@
 //! Nothing here knows a protocol: what a device says is weighed in `usb`, `storage` and `scsi`.
 
 mod attach;
+mod bounce;
 mod disk;
 mod dispatch;
 mod events;
 mod holders;
 mod identity;
+mod neighbours;
 mod recover;
 mod report;
 mod requests;
 mod schedule;
 mod shutdown;
+mod smart;
 mod tables;
+mod writes;
 
 use crate::block::BlockError;
 use crate::block::queue::{HolderEntry, RequestSlot};
@@ -27,10 +31,12 @@ use crate::host::Controller;
 use crate::platform::{ControllerId, Platform};
 use crate::policy::Policy;
 use crate::scsi::unit::UnitEntry;
+use crate::storage::fallback::Fallback;
 use crate::storage::function::Function;
 use crate::storage::ladder::Ladder;
 use crate::storage::quirks::Overrides;
 use crate::storage::uas::CommandSlot;
+use crate::storage::usage::Usage;
 use crate::time::{Duration, Instant};
 use crate::usb::bus::countable;
 use crate::usb::{Bus, BusStorage, ControllerSlot, DeviceEntry, Driver, PortEntry, UsbError};
@@ -40,6 +46,7 @@ pub use identity::StableName;
 use recover::Home;
 pub use report::{DiskInfo, DiskState};
 pub use shutdown::{Leaving, Parting};
+pub use smart::SmartError;
 pub use tables::Tables;
 
 /// How many things one [`Host::poll`] takes at most. Policy: more than any burst of completions
@@ -84,8 +91,12 @@ pub struct FunctionSlot {
     absent_until: Option<Instant>,
     /// What requests end with when the device has gone.
     error: BlockError,
-    /// How often its device was reset while it spoke UAS.
-    uas_resets: u8,
+    /// How its device is used.
+    usage: Option<Usage>,
+    /// What went wrong while it spoke UAS.
+    fallback: Fallback,
+    /// It could be used over Bulk-Only.
+    has_bulk_only: bool,
 }
 
 impl FunctionSlot {
@@ -96,7 +107,9 @@ impl FunctionSlot {
         home: None,
         absent_until: None,
         error: BlockError::Disconnected,
-        uas_resets: 0,
+        usage: None,
+        fallback: Fallback::NONE,
+        has_bulk_only: false,
     };
 }
 

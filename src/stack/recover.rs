@@ -12,6 +12,7 @@ use super::{FunctionSlot, Host};
 use crate::block::BlockError;
 use crate::host::RootPort;
 use crate::platform::{ControllerId, Platform, PortPower};
+use crate::policy::Policy;
 use crate::scsi::bring_up::Found;
 use crate::scsi::transport::{Client, ClientKind, TransportError};
 use crate::scsi::unit::{UnitEntry, UnitState};
@@ -56,6 +57,26 @@ impl Home {
     }
 }
 
+impl FunctionSlot {
+    /// What becomes of a rung when the device speaks UAS: too many resets, or the end of the ladder, and
+    /// it is used over Bulk-Only when it is back.
+    fn leave_uas(&mut self, climb: Climb, policy: &Policy, now: Instant) -> Climb {
+        if !self.function.takes_several() {
+            return climb;
+        }
+        let can_fall = self.has_bulk_only && self.fallback.reason().is_none();
+        match climb {
+            Climb::ResetPort | Climb::CyclePower => self.fallback.count_reset(policy, now),
+            Climb::GiveUp if can_fall && self.ladder.has_time(policy.episode, now) => {
+                self.fallback.end_of_ladder(policy, now);
+                return Climb::ResetPort;
+            }
+            Climb::Retry | Climb::GiveUp => {}
+        }
+        climb
+    }
+}
+
 impl<P: Platform, C: Driver> Host<'_, P, C> {
     /// A command has ended without a status: what is done about it. `true` if whoever wanted the
     /// command keeps waiting.
@@ -84,11 +105,9 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let climb = slot
             .ladder
             .climb(failure, may_cycle, self.policy.episode, now);
+        let climb = slot.leave_uas(climb, &self.policy, now);
         let home = slot.home;
         let device = slot.function.device();
-        if slot.function.takes_several() && matches!(climb, Climb::ResetPort | Climb::CyclePower) {
-            slot.uas_resets = slot.uas_resets.saturating_add(1);
-        }
         self.platform.log(format_args!(
             "usb: storage {function}: {failure:?}, then {climb:?}"
         ));
@@ -126,7 +145,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     }
 
     /// A function's device is about to be closed and opened again.
-    fn leave(&mut self, function: u8, now: Instant) {
+    pub(super) fn leave(&mut self, function: u8, now: Instant) {
         let until = now + self.policy.reopen;
         if let Some(slot) = self.functions.get_mut(usize::from(function)) {
             slot.function.gone();
@@ -296,6 +315,21 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                 && slot.home.is_some_and(|other| other.is_at(&home))
         };
         self.functions.iter().position(waits)
+    }
+
+    /// What was away from a port was pulled: the functions that wait for it end.
+    pub(super) fn vacated(&mut self, controller: ControllerId, port: RootPort) {
+        for function in 0..self.functions.len() {
+            let Some(slot) = self.functions.get(function) else {
+                break;
+            };
+            let is_there = |home: Home| (home.controller, home.root_port) == (controller, port);
+            // One that is still being closed ends when it is.
+            let is_away = slot.absent_until.is_some() && slot.function.is_free();
+            if is_away && slot.home.is_some_and(is_there) {
+                self.free_function(function as u8);
+            }
+        }
     }
 
     /// Whether the device that was described is the same as before, as far as can be told yet.

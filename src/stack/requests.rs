@@ -107,6 +107,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             Operation::Write(_) if !geometry.writable => return Err(BlockError::WriteProtected),
             Operation::Write(lba) => geometry.extent(lba, length)?,
             Operation::Flush | Operation::Stop => 0,
+            rare => unit.admit(rare, &geometry, length)?,
         };
         let free = |slot: &RequestSlot| slot.state == RequestState::Free;
         let index = self

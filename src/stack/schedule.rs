@@ -4,6 +4,7 @@
 use super::Host;
 use crate::block::BlockError;
 use crate::block::queue::{Piece, RequestSlot, RequestState};
+use crate::dma::MapError;
 use crate::platform::Platform;
 use crate::scsi::transport::{
     Client, ClientKind, DataPlace, Ended, Outcome, Request, TransportError,
@@ -223,6 +224,32 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                 self.not_issued(client, request);
                 Room::None
             }
+            Err(TransportError::Memory(MapError::Unreachable)) => {
+                self.begin_bounced(function, client, request, now)
+            }
+            Err(error) => {
+                self.client_told(function, client, Err(error), now);
+                Room::Perhaps
+            }
+        }
+    }
+
+    /// Begins a command with a piece of the pool in place of the caller's memory.
+    #[cold]
+    #[inline(never)]
+    fn begin_bounced(
+        &mut self,
+        function: u8,
+        client: Client,
+        request: &Request,
+        now: Instant,
+    ) -> Room {
+        match self.bounce(function, client, request) {
+            Ok((client, request)) => self.begin(function, client, &request, now),
+            Err(TransportError::Busy) => {
+                self.not_issued(client, request);
+                Room::None
+            }
             Err(error) => {
                 self.client_told_of(function, client, error, now);
                 Room::Perhaps
@@ -242,8 +269,10 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                 }
             }
             ClientKind::Request => {
-                if let Some(slot) = self.requests.get_mut(usize::from(client.index)) {
-                    slot.not_issued(client.piece);
+                let (request, piece) = (client.index, client.piece);
+                self.end_bounce(request, piece, Err(TransportError::Busy));
+                if let Some(slot) = self.requests.get_mut(usize::from(request)) {
+                    slot.not_issued(piece);
                 }
             }
         }
@@ -351,11 +380,15 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     #[cold]
     #[inline(never)]
     pub(super) fn put_back(&mut self, request: u8, piece: Piece, error: Option<BlockError>) {
+        self.end_bounce(request, piece, Err(TransportError::Disconnected));
         let Some(slot) = self.requests.get_mut(usize::from(request)) else {
             return;
         };
         slot.put_back(piece);
         slot.interrupted = slot.interrupted.or(error);
+        if let (Some(_), Some(unit)) = (error, self.units.get_mut(usize::from(slot.disk.index))) {
+            unit.note_harm(slot.operation);
+        }
         if let Some(result) = slot.settle() {
             self.end_request(request, result);
         }
@@ -363,6 +396,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
 
     #[inline]
     fn request_ended(&mut self, request: u8, piece: Piece, outcome: Outcome, now: Instant) {
+        self.end_bounce(request, piece, outcome);
         let Some(slot) = self.requests.get_mut(usize::from(request)) else {
             return;
         };

@@ -12,7 +12,8 @@ use super::uas::release;
 use super::uas::transport::{Tools, Transport as Uas};
 use crate::dma::{Dma, Owner};
 use crate::host::Outcome as TransferOutcome;
-use crate::policy::Policy;
+use crate::policy::{Policy, Trust};
+use crate::scsi::bring_up::{Manner, Search};
 use crate::scsi::transport::{Client, Ended, Outcome, Request, TransportError};
 use crate::time::Instant;
 use crate::usb::bus::FunctionConfig;
@@ -123,6 +124,23 @@ impl Function {
         match &self.carrier {
             Carrier::BulkOnly(transport, _) => transport.quirks(),
             Carrier::None | Carrier::Uas(_) => self.decision.quirks,
+        }
+    }
+
+    /// How freely its units may be asked, and how they are found beginning with the first.
+    #[must_use]
+    pub fn manner(&self, trust: Trust) -> (Manner, Search) {
+        match (&self.carrier, trust) {
+            (Carrier::Uas(_), _) => (Manner::Free, Search::List),
+            (_, Trust::ByTransport) => (Manner::Cautious, Search::None),
+            (_, Trust::Everyone) => (Manner::Free, Search::ListAlone),
+        }
+    }
+
+    /// The device has carried out an ATA command. Over UAS sense data come as long as they are.
+    pub fn learn_long_sense(&mut self) {
+        if let Carrier::BulkOnly(transport, _) = &mut self.carrier {
+            transport.learn_long_sense();
         }
     }
 

@@ -24,6 +24,7 @@ const GONE: PortStatus = PortStatus {
     speed: None,
     connect_changed: false,
     reset_changed: false,
+    handed_over: false,
 };
 
 const CONNECTED: PortStatus = PortStatus {

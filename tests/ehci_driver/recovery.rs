@@ -1,5 +1,7 @@
 //! What a device or the bus gets wrong ends in a typed outcome, and the endpoint works again.
 
+use std::cmp::Ordering;
+
 use rootport::host::{
     Devices, Endpoints, Event, HostError, Outcome, Report, RootPort, RootPorts, Sequence,
 };
@@ -11,7 +13,7 @@ use rootport_models::device::bot::{Action, Until, opcode};
 use rootport_models::device::scsi::LogicalUnit;
 use rootport_models::device::{Disk, Link, Script};
 
-use crate::rig::{DiskRig, Rig, STATUS, Setting, with_running};
+use crate::rig::{DiskRig, Ended, Rig, STATUS, Setting, WRAPPER, command_wrapper, with_running};
 
 const READ: u8 = 0x28;
 
@@ -173,6 +175,67 @@ fn every_reason_of_a_halt_leads_back_to_work() {
             rig.recover(disk);
             rig.left.clear();
         });
+    }
+}
+
+/// Data in two transfers and the status are appended one by one while the queue is at work, or has
+/// halted already without anybody's notice. What halted is told, what went before it has ended well,
+/// and what is behind it comes back.
+#[test]
+fn a_queue_that_halts_amid_appended_work_gives_the_rest_back() {
+    for (fault, outcome) in [
+        (TransferFault::Stall, Outcome::Stall),
+        (TransferFault::Babble, Outcome::Babble),
+        (TransferFault::Transaction, Outcome::TransactionError),
+    ] {
+        for at in 0..3 {
+            for pause in [0, 5_000, 30_000, 70_000, 500_000] {
+                let mut faults = Faults::none();
+                faults.transfers.insert((0x81, at), fault);
+                with_disk(faults, script().build(), |rig, disk| {
+                    append_a_read(rig, disk, pause);
+                    let mut ended = Vec::new();
+                    while ended.last().is_none_or(|last: &Ended| last.1.is_ok()) {
+                        ended.push(rig.ended(disk.input));
+                    }
+                    rig.quiesce(disk.input).unwrap();
+                    ended.extend(rig.ended_so_far(disk.input));
+                    let tokens: Vec<u64> = ended.iter().map(|one| one.0.into()).collect();
+                    assert_eq!(tokens, [0, 1, 2], "{fault:?} at {at}, {pause} ns");
+                    for (token, result, _) in ended {
+                        let wanted = match u64::from(token).cmp(&at) {
+                            Ordering::Less => Outcome::Complete,
+                            Ordering::Equal => outcome,
+                            Ordering::Greater => Outcome::Cancelled,
+                        };
+                        assert_eq!(result, wanted, "{fault:?} at {at}, {pause} ns: {token}");
+                    }
+                    rig.control(disk.device, SetupPacket::bulk_only_reset(0));
+                    rig.recover(disk);
+                    rig.left.clear();
+                });
+            }
+        }
+    }
+}
+
+/// A read of four blocks: its data as tokens 0 and 1, its status as token 2.
+fn append_a_read(rig: &mut Rig<'_>, disk: &mut DiskRig, pause: u64) {
+    let wrapper = command_wrapper(77, 2048, READ, 0, 4);
+    rig.data.write_bytes(WRAPPER, &wrapper);
+    let pieces = [(0, 1024), (1024, 1024), (STATUS, 1024)];
+    rig.queue(
+        disk.output,
+        9,
+        Direction::Out,
+        (WRAPPER, 31),
+        Report::Unexpected,
+    );
+    rig.ehci.kick(disk.output, 0);
+    for (token, piece) in (0..).zip(pieces) {
+        rig.queue(disk.input, token, Direction::In, piece, Report::Always);
+        rig.ehci.kick(disk.input, 0);
+        rig.machine.advance(pause);
     }
 }
 

@@ -137,13 +137,26 @@ fn requests_go_through_a_translator() {
     });
 }
 
-#[test]
-fn memory_above_4_gib_holds_data_but_no_structures() {
-    let setting = Setting {
+fn above_4_gib(traits: Traits) -> Setting {
+    Setting {
         machine: machine::Options::above_4_gib(),
-        ..Traits::addresses_64().into()
-    };
-    crate::rig::with_rig(setting, |rig| {
+        ..traits.into()
+    }
+}
+
+#[test]
+fn memory_above_4_gib_holds_data_and_structures_of_a_controller_of_64_bits() {
+    with_running(above_4_gib(Traits::addresses_64()), |rig| {
+        rig.machine.plug(0, 0, stick(b"block zero"));
+        let mut disk = rig.disk(0);
+        assert_eq!(rig.read_at(&mut disk, 0, 8)[..10], *b"block zero");
+        assert_eq!(rig.close(disk.device), Ok(()));
+    });
+}
+
+#[test]
+fn a_pool_above_4_gib_is_refused_by_a_controller_of_32_bits() {
+    crate::rig::with_rig(above_4_gib(Traits::default()), |rig| {
         use rootport::host::{CapabilityField, ControllerFault::Implausible};
         assert_eq!(rig.start(), Err(Implausible(CapabilityField::AddressWidth)));
     });

@@ -1,12 +1,12 @@
 //! What is in a port gets three attempts to be taken into use, each with a new reset, and is then left
 //! alone with the reason until it is pulled.
 
-use crate::rig::{HIGH_PORT, OTHER_PORT, Rig, SUPER_PORT, with_disk};
+use crate::rig::{HIGH_PORT, OTHER_PORT, Rig, with_disk};
 use rootport::time::Duration;
 use rootport::usb::{PortState, UsbError};
+use rootport_models::device::Script;
 use rootport_models::device::base::{Answer, Request};
 use rootport_models::device::field::good_stick;
-use rootport_models::device::{Link, Script};
 
 #[test]
 fn a_configuration_that_is_refused_once_is_set_at_the_next_attempt() {
@@ -40,26 +40,5 @@ fn a_configuration_that_is_always_refused_leaves_the_port_with_the_reason() {
     assert_eq!(rig.pool_used(), before);
     rig.unplug(HIGH_PORT);
     let disk = rig.disk(HIGH_PORT, good_stick());
-    rig.check(disk, 0, 8);
-}
-
-#[test]
-fn a_superspeed_disk_that_was_given_up_is_left_alone_until_it_is_pulled() {
-    let device = Script::new()
-        .speed(Link::Super)
-        .control(Request::get_descriptor(1), Answer::Stall)
-        .build();
-    let mut rig = Rig::default();
-    rig.plug(SUPER_PORT, device.clone());
-    assert_eq!(
-        rig.settle_port(SUPER_PORT),
-        PortState::Failed(UsbError::Stall)
-    );
-    let resets = device.bus_resets().len();
-    rig.run(Duration::from_secs(30));
-    assert_eq!(device.bus_resets().len(), resets);
-    rig.unplug(SUPER_PORT);
-    let good = Script::new().speed(Link::Super).build();
-    let disk = rig.disk(SUPER_PORT, good);
     rig.check(disk, 0, 8);
 }

@@ -1,16 +1,24 @@
 //! A pool that is too small by any amount: what does not fit fails with a reason, leaks nothing, and
 //! its neighbour lives.
 
+use crate::controller::{self, Faults};
 use crate::rig::{HIGH_PORT, OTHER_PORT, POOL, Rig};
 use rootport::host::{ControllerFault, HostError};
 use rootport::time::Duration;
 use rootport::usb::{ControllerState, DeviceState, PortState, UsbError};
-use rootport_models::controller::xhci::{Faults, Traits};
 use rootport_models::device::field::good_stick;
 use rootport_models::machine::Options;
 
+/// The granule of the pool: each step takes one more piece's worth away.
+const GRANULE: usize = 128;
+
 fn with_pool(bytes: usize) -> Rig {
-    Rig::with_pool(Options::default(), Traits::default(), Faults::none(), bytes)
+    Rig::with_pool(
+        Options::default(),
+        controller::usual(),
+        Faults::none(),
+        bytes,
+    )
 }
 
 /// Bytes of the pool with a controller alone, with one disk, and with two.
@@ -21,7 +29,16 @@ fn needs() -> [usize; 3] {
     rig.disk(HIGH_PORT, good_stick());
     let one = rig.host.pool_usage().high_water;
     rig.disk(OTHER_PORT, good_stick());
+    // A pool that is all used leaves gaps in front of what must be aligned.
+    let mut sizes = (one.next_multiple_of(GRANULE)..).step_by(GRANULE);
+    let fits = sizes.find(|bytes| has_room_for_a_disk(*bytes));
+    let one = fits.expect("there is such a size");
     [alone, one, rig.host.pool_usage().high_water]
+}
+
+fn has_room_for_a_disk(bytes: usize) -> bool {
+    let mut rig = with_pool(bytes);
+    !rig.settle(HIGH_PORT, good_stick()).is_empty()
 }
 
 fn is_pool_error(error: UsbError) -> bool {
@@ -46,9 +63,8 @@ fn a_controller_that_does_not_fit_fails_with_the_reason() {
 fn a_disk_that_does_not_fit_is_refused_with_the_reason_and_its_neighbour_lives() {
     let [_, one, two] = needs();
     let mut refused = 0;
-    // The granule of the pool: each step takes one more piece's worth away.
-    for bytes in (one..two).step_by(128) {
-        let mut rig = with_pool(bytes.next_multiple_of(128));
+    for bytes in (one..two).step_by(GRANULE) {
+        let mut rig = with_pool(bytes);
         rig.run(Duration::from_millis(500));
         let neighbour = rig.disk(OTHER_PORT, good_stick());
         rig.run(Duration::from_millis(10));
@@ -83,5 +99,8 @@ fn a_disk_that_does_not_fit_is_refused_with_the_reason_and_its_neighbour_lives()
         let disk = rig.disk(HIGH_PORT, good_stick());
         rig.check(disk, 0, 8);
     }
-    assert!(refused > 20, "{refused} of the sizes were too small");
+    assert!(
+        refused > 20,
+        "{refused} of the sizes from {one} to {two} were too small"
+    );
 }

@@ -8,28 +8,31 @@ use rootport::Host;
 use rootport::block::queue::DiskId;
 use rootport::block::{BlockDevice, BlockError, Geometry, Lba};
 use rootport::host::Controller;
-use rootport::host::xhci::{Interrupts, Options as XhciOptions, Xhci, XhciMemory};
 use rootport::platform::Platform;
 use rootport::stack::{DiskInfo, DiskState, Tables};
 use rootport::time::{Duration, Instant};
+use rootport::usb::ControllerState;
 use rootport::usb::port::PortState;
 use rootport_models::adapter::{ModelBus, ModelPlatform};
-use rootport_models::controller::xhci::{Faults, Traits};
-use rootport_models::device::scsi::pattern;
-use rootport_models::device::{Disk, UsbDevice};
+use rootport_models::device::scsi::{LogicalUnit, pattern};
+use rootport_models::device::{Disk, Link, Script, UsbDevice};
 use rootport_models::machine::{Machine, Options};
+
+use crate::controller::{self, Driver, Faults, LINKS, Traits};
 
 /// A host of the library on modelled hardware.
 pub(crate) type ModelHost = Host<'static, ModelPlatform, ModelController>;
 /// Its controllers.
 pub(crate) type ModelController = Controller<'static, ModelBus>;
 
-/// The first SuperSpeed port of the default controller, and its first USB 2 port.
-pub(crate) const SUPER_PORT: usize = 2;
-/// The first USB 2 port of the default controller.
+/// The first USB 2 port of the usual controller.
 pub(crate) const HIGH_PORT: usize = 0;
 /// Its second USB 2 port.
 pub(crate) const OTHER_PORT: usize = 1;
+/// Its first port with the fastest link it has.
+pub(crate) const FAST_PORT: usize = 2;
+/// The fastest link of the usual controller.
+pub(crate) const FASTEST: Link = LINKS[LINKS.len() - 1];
 
 /// Pool that is ample for the scenarios.
 pub(crate) const POOL: usize = 1 << 20;
@@ -49,24 +52,24 @@ pub(crate) struct Rig {
 
 impl Default for Rig {
     fn default() -> Self {
-        Self::new(Options::default(), Traits::default())
+        Self::new(Options::default(), controller::usual())
     }
 }
 
 impl Rig {
-    /// A rig with one xHCI.
+    /// A rig with one controller.
     pub(crate) fn new(options: Options, traits: Traits) -> Self {
         Self::faulty(options, traits, Faults::none())
     }
 
-    /// A rig with one xHCI that goes wrong as planned.
+    /// A rig with one controller that goes wrong as planned.
     pub(crate) fn faulty(options: Options, traits: Traits, faults: Faults) -> Self {
         Self::with_pool(options, traits, faults, POOL)
     }
 
     /// The same with so many bytes of pool.
     pub(crate) fn with_pool(options: Options, traits: Traits, faults: Faults, pool: usize) -> Self {
-        Self::made(options, traits, faults, pool, XhciOptions::default())
+        Self::made(options, traits, faults, pool, Driver::default())
     }
 
     /// The same with everything chosen.
@@ -75,26 +78,22 @@ impl Rig {
         traits: Traits,
         faults: Faults,
         pool: usize,
-        driver: XhciOptions,
+        driver: Driver,
     ) -> Self {
         let machine = Machine::new(options);
-        let index = machine.add_faulty_xhci(traits, faults);
+        let index = controller::add(&machine, traits, faults);
+        Self::on(machine, index, pool, driver)
+    }
+
+    /// A rig on a controller that is in its machine already.
+    pub(crate) fn on(machine: Machine, index: usize, pool: usize, driver: Driver) -> Self {
         let platform = ModelPlatform::new(&machine);
-        let bus = platform.bus(index);
+        let driver = controller::drive(&machine, &platform, index, driver);
         let tables: &'static mut Tables<ModelController, 2, 16, 8, 8> =
             Box::leak(Box::new(Tables::new()));
         let region = platform.coherent_region(pool);
         let mut host = Host::new(platform, region, tables.storage());
-        let memory: &'static mut XhciMemory<8, 32, 64> = Box::leak(Box::new(XhciMemory::new()));
-        let xhci = Xhci::new(bus, 0, memory.slices(), driver);
-        let xhci = xhci.expect("the model is a plausible controller");
-        if driver.interrupts != Interrupts::Polled {
-            let half = xhci.interrupt_half();
-            machine.on_interrupt(index, move || {
-                half.acknowledge();
-            });
-        }
-        host.add_controller(Controller::Xhci(xhci))
+        host.add_controller(driver)
             .expect("there is room for a controller");
         host.start();
         Self { machine, host }
@@ -153,6 +152,12 @@ impl Rig {
     /// Where a port is.
     pub(crate) fn port_state(&self, port: usize) -> PortState {
         port_state(&self.host, port)
+    }
+
+    /// Where the controller is.
+    pub(crate) fn controller_state(&self) -> ControllerState {
+        let mut controllers = self.host.bus().controllers();
+        controllers.next().expect("there is one").1
     }
 
     /// The units of the device in a port.
@@ -288,6 +293,25 @@ impl Rig {
             .collect();
         let log = self.machine.log();
         format!("controllers {controllers:?}, ports {ports:?}, units {units:?}, log {log:?}")
+    }
+}
+
+/// The port for a device with this link.
+pub(crate) fn port_for(link: Link) -> usize {
+    if link == Link::High {
+        HIGH_PORT
+    } else {
+        FAST_PORT
+    }
+}
+
+/// A good disk with this link, to which something is added.
+pub(crate) fn disk_at(link: Link) -> Script {
+    match link {
+        Link::Super => Script::new()
+            .speed(link)
+            .unit(LogicalUnit::disk(65536, 512)),
+        _ => Script::new(),
     }
 }
 

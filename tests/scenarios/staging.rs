@@ -1,9 +1,9 @@
 //! A platform that cannot cut a controller's DMA: blocking calls go through memory of the stack's own.
 
+use crate::controller::{self, Faults, NEVER_ENDS};
 use crate::rig::{CALL_LIMIT, HIGH_PORT, Rig};
 use rootport::block::{BlockDevice, BlockError, Lba};
 use rootport_models::adapter::owned;
-use rootport_models::controller::xhci::{CompletionFault, Faults, Traits};
 use rootport_models::device::Script;
 use rootport_models::device::bot::{Action, Until, opcode};
 use rootport_models::device::field::good_stick;
@@ -14,7 +14,7 @@ fn rig(faults: Faults) -> Rig {
         can_cut_dma: false,
         ..Options::default()
     };
-    Rig::faulty(options, Traits::default(), faults)
+    Rig::faulty(options, controller::usual(), faults)
 }
 
 /// Gives the host staging memory of so many bytes. It must outlive the rig.
@@ -80,9 +80,7 @@ fn a_device_that_hangs_leaves_the_staging_memory_usable() {
 fn any_transfer_that_never_ends_leaves_the_staging_memory_usable() {
     for count in 4..10 {
         let mut faults = Faults::none();
-        faults
-            .transfers
-            .insert((0x81, count), CompletionFault::Never);
+        faults.transfers.insert((0x81, count), NEVER_ENDS);
         let mut rig = rig(faults);
         let disk = rig.disk(HIGH_PORT, good_stick());
         let _memory = stage(&mut rig, 4096);

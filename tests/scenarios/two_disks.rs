@@ -1,20 +1,14 @@
 //! Several disks at once: each request gets the data of its own, whatever its neighbour does.
 
-use crate::rig::{HIGH_PORT, OTHER_PORT, Rig, SUPER_PORT};
+use crate::rig::{FAST_PORT, FASTEST, HIGH_PORT, ModelHost, OTHER_PORT, Rig, disk_at};
 use rootport::block::queue::{DiskId, Operation};
 use rootport::block::{BlockDevice, BlockError, Lba};
 use rootport::time::Duration;
 use rootport_models::adapter::owned;
+use rootport_models::device::bot::{Action, Until, opcode};
 use rootport_models::device::scsi::{LogicalUnit, pattern};
 use rootport_models::device::{Disk, Link, Script};
 use rootport_models::machine::Buffer;
-
-fn fast_disk() -> Disk {
-    Script::new()
-        .speed(Link::Super)
-        .unit(LogicalUnit::disk(65536, 512))
-        .build()
-}
 
 /// Waits until so many completions have come.
 fn completions(rig: &mut Rig, count: usize) -> Vec<rootport::block::queue::Completion> {
@@ -42,13 +36,13 @@ fn submit_read(rig: &mut Rig, disk: DiskId, lba: u64, buffer: &mut Buffer) {
 fn three_disks_answer_interleaved_requests_with_their_own_data() {
     let mut rig = Rig::default();
     let contents = [0x11, 0x22, 0x33];
-    let disks: Vec<DiskId> = [HIGH_PORT, OTHER_PORT, SUPER_PORT]
+    let disks: Vec<DiskId> = [HIGH_PORT, OTHER_PORT, FAST_PORT]
         .into_iter()
         .zip(contents)
         .map(|(port, byte)| {
             let unit = LogicalUnit::stick(4096).content(&vec![byte; 64 * 512]);
-            let link = if port == SUPER_PORT {
-                Link::Super
+            let link = if port == FAST_PORT {
+                FASTEST
             } else {
                 Link::High
             };
@@ -161,7 +155,31 @@ fn pulled_during_queue_io(port: usize, device: &Disk, step: u64) {
 fn buffers_come_back_exactly_once_whenever_the_plug_is_pulled() {
     for step in (1..90).step_by(3) {
         pulled_during_queue_io(HIGH_PORT, &Script::new().build(), step);
-        pulled_during_queue_io(SUPER_PORT, &fast_disk(), step + 1);
+        pulled_during_queue_io(FAST_PORT, &disk_at(FASTEST).build(), step + 1);
+    }
+}
+
+/// A read hangs, and while its disk is recovered the plug is pulled.
+#[test]
+fn a_disk_that_is_pulled_at_any_moment_of_its_recovery_is_disconnected_at_once() {
+    for milliseconds in (0..700).step_by(35) {
+        let hangs = Action::Hang(Until::BusReset);
+        let device = Script::new().on(opcode(0x28).after(1), hangs).build();
+        let mut rig = Rig::default();
+        let disk = rig.disk(HIGH_PORT, device);
+        let mut buffer = rig.machine.buffer(512, 0);
+        submit_read(&mut rig, disk, 9, &mut buffer);
+        let is_away = |host: &ModelHost| host.first_disk().is_err();
+        assert!(rig.host.poll_until(Duration::from_secs(60), is_away));
+        rig.run(Duration::from_millis(milliseconds));
+        drop(rig.machine.unplug(0, HIGH_PORT));
+        let ended = rig.within(Duration::from_secs(1), |rig| completions(rig, 1));
+        assert_eq!(ended.len(), 1, "{milliseconds}");
+        assert_eq!(
+            ended[0].result,
+            Err(BlockError::Disconnected),
+            "{milliseconds}"
+        );
     }
 }
 

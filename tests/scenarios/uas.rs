@@ -74,8 +74,13 @@ fn a_buffer_between_cache_lines_is_read_whole() {
     assert!(bytes == wanted);
 }
 
+#[repr(align(4096))]
+struct Page([u8; 4096]);
+
 fn submit(rig: &mut Rig, disk: DiskId, operation: Operation, fill: u8) {
-    let buffer = DmaBuffer::from_static(vec![fill; 4096].leak());
+    // Nothing of it is bounced on any controller: that would limit how many are in flight.
+    let page: &'static mut Page = Box::leak(Box::new(Page([fill; 4096])));
+    let buffer = DmaBuffer::from_static(&mut page.0);
     rig.host.submit(disk, operation, Some(buffer)).unwrap();
 }
 

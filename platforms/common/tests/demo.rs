@@ -150,6 +150,7 @@ impl BlockDevice for Memory {
             writable: true,
             removable: false,
             flush: FlushSupport::Command,
+            cache: WriteCache::Unknown,
             transfer_blocks: 2048,
         })
     }

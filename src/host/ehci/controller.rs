@@ -8,7 +8,6 @@
 
 use super::Ehci;
 use super::device::control_config;
-use super::endpoints::STRUCTURE_MASK;
 use super::interrupt::Interrupts;
 use super::periodic::{FRAMES, LIST_LENGTH};
 use super::port::RESET_HOLD;
@@ -34,11 +33,11 @@ use crate::usb::setup::Direction;
 /// it was told before (`EHCI 1.0 §4.8`). Policy: 250 ms; after that the halt is tried anyway. Here and
 /// below the time is spent only where something is wrong, and an emulator's timers are late on a busy
 /// machine: QEMU's EHCI needed more than 20 ms of a board's clock that ran fast.
-const SCHEDULES_TIMEOUT: Duration = Duration::from_millis(250);
+pub(super) const SCHEDULES_TIMEOUT: Duration = Duration::from_millis(250);
 /// Halts within 16 microframes (`EHCI 1.0 §2.3.1`). Policy: 250 ms.
-const HALT_TIMEOUT: Duration = Duration::from_millis(250);
+pub(super) const HALT_TIMEOUT: Duration = Duration::from_millis(250);
 /// The specification gives no bound for the reset. Policy: 250 ms, as Linux waits.
-const RESET_TIMEOUT: Duration = Duration::from_millis(250);
+pub(super) const RESET_TIMEOUT: Duration = Duration::from_millis(250);
 /// Runs, and looks at its schedule, within a microframe. Policy: 250 ms.
 const RUN_TIMEOUT: Duration = Duration::from_millis(250);
 
@@ -117,6 +116,13 @@ impl<B: Bus> Ehci<'_, B> {
         self.wake = Instant::default();
     }
 
+    /// Makes the next `poll` look at the status register: a device that does not answer may have
+    /// been pulled, or the controller may have stopped.
+    pub(super) fn look_now(&mut self) {
+        self.next_look = Instant::default();
+        self.attend_now();
+    }
+
     /// Reads the status register and returns whether the controller is alive. If it is not, the next
     /// `poll` says so with [`Event::Died`].
     ///
@@ -130,8 +136,7 @@ impl<B: Bus> Ehci<'_, B> {
         let alive = status.get() != u32::MAX
             && !status.any_matching_bits_set(USBSTS::HSE::SET + USBSTS::HCHALTED::SET);
         if !alive {
-            self.next_look = Instant::default();
-            self.attend_now();
+            self.look_now();
         }
         alive
     }
@@ -194,6 +199,9 @@ impl<B: Bus> Ehci<'_, B> {
             return Err(ControllerFault::Absent);
         }
         let halted = status.is_set(USBSTS::HCHALTED);
+        if status.is_set(USBSTS::HSE) && matches!(phase, Phase::Run | Phase::Enable) {
+            return Err(ControllerFault::HostSystemError);
+        }
         let (reached, fault) = match phase {
             // The run bits lie ten bits above the enable bits.
             Phase::Settle => {
@@ -289,13 +297,15 @@ impl<B: Bus> Ehci<'_, B> {
     fn set_up_memory(&mut self, pool: &mut Pool<'_>) -> Result<(), ControllerFault> {
         pool.reclaim_controller(self.index);
         let frames = self.allocate(pool, Class::Base, LIST_LENGTH)?;
+        self.segment = frames.bus().high();
         for frame in 0..FRAMES {
             frames.write32(4 * frame, LINK_END);
         }
         let head = self.allocate(pool, Class::Queue, queue_head::LENGTH)?;
         queue_head::write_head(&head);
         if self.capability.wide {
-            self.registers.write_raw(CTRLDSSEGMENT_REGISTER, 0);
+            self.registers
+                .write_raw(CTRLDSSEGMENT_REGISTER, self.segment);
         }
         self.registers
             .write_raw(PERIODICLISTBASE_REGISTER, frames.bus().low());
@@ -315,7 +325,10 @@ impl<B: Bus> Ehci<'_, B> {
     ) -> Result<Allocation, ControllerFault> {
         let owner = Owner::Controller(self.index);
         let memory = pool.allocate(owner, class, length, Rules::aligned(length))?;
-        if memory.bus().reachable(length, STRUCTURE_MASK) {
+        if memory
+            .bus()
+            .reachable(length, self.capabilities().address_mask)
+        {
             Ok(memory)
         } else {
             Err(ControllerFault::Implausible(CapabilityField::AddressWidth))
@@ -333,6 +346,9 @@ impl<B: Bus> Ehci<'_, B> {
     /// if a doorbell is due.
     fn look(&mut self, now: Instant) -> Result<(), ControllerFault> {
         let mut changes = 0;
+        if now >= self.next_look {
+            self.note_returned_ports();
+        }
         if now >= self.next_look || self.doorbell != Doorbell::Quiet {
             let status = self.registers.read(USBSTS_REGISTER);
             if status.get() == u32::MAX {
@@ -412,7 +428,7 @@ impl<B: Bus> HostController for Ehci<'_, B> {
             address_mask: if self.capability.wide {
                 u64::MAX
             } else {
-                STRUCTURE_MASK
+                u32::MAX.into()
             },
             grain: 4096,
             root_ports: self.capability.ports,

@@ -129,8 +129,9 @@ impl<'q> Writer<'q> {
         let [a, b, c, d, e, f, g, h] = setup.to_bytes();
         block.write_element::<SETUP, 2>(0, u32::from_le_bytes([a, b, c, d]));
         block.write_element::<SETUP, 2>(1, u32::from_le_bytes([e, f, g, h]));
-        let data = u64::from(self.queue.address(self.position)) + SETUP as u64;
-        write_page(block, self.queue.wide, 0, BusAddress::new(data));
+        let offset = Queue::offset(self.position) + SETUP;
+        let data = self.queue.memory.bus().offset(offset as u64);
+        write_page(block, self.queue.wide, 0, data);
         self.put(block, TOKEN::PID::Setup.value, 8);
         let mut status = Direction::In;
         if transfer.length() != 0 {

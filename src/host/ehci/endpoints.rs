@@ -14,7 +14,7 @@ use super::schedule::Doorbell;
 use crate::dma::{self, Class, Owner, Pool, Rules};
 use crate::host::{
     DeviceHandle, EndpointConfig, EndpointHandle, EndpointKind, Endpoints, Event, HostError,
-    Sequence, Transfer,
+    Outcome, Sequence, Transfer,
 };
 use crate::mmio::Bus;
 use crate::time::{Duration, Instant};
@@ -25,9 +25,6 @@ const LONGEST_PACKET: u16 = 1024;
 /// After so long without a completion QEMU looks at the schedule less often than once a frame.
 /// Policy: two of its frames.
 const IDLE_TIME: Duration = Duration::from_millis(2);
-
-/// Structures lie below 4 GiB: CTRLDSSEGMENT is zero.
-pub(super) const STRUCTURE_MASK: u64 = u32::MAX as u64;
 
 impl<B: Bus> Ehci<'_, B> {
     /// The endpoint at `index`.
@@ -109,7 +106,8 @@ impl<B: Bus> Ehci<'_, B> {
         let owner = Owner::Device(self.index, device);
         let rules = Rules::aligned(super::queue_head::LENGTH);
         let memory = pool.allocate(owner, Class::Queue, queue::length(size), rules)?;
-        if !memory.bus().reachable(memory.length(), STRUCTURE_MASK) {
+        // All structures lie in one segment of 4 GiB (EHCI 1.0 §2.3.5).
+        if memory.bus().high() != self.segment {
             pool.free(memory);
             return Err(HostError::Unsupported);
         }
@@ -130,6 +128,11 @@ impl<B: Bus> Ehci<'_, B> {
                     dma::acquire();
                     self.cursor = u16::from(index);
                     self.last_activity = self.now;
+                    if let Some(Event::Transfer { outcome, .. }) = event
+                        && outcome == Outcome::TransactionError
+                    {
+                        self.look_now();
+                    }
                     return event;
                 }
             }

@@ -16,6 +16,7 @@
 //! | `transfer`, `endpoint` | a transfer in flight; an endpoint and its line of transfers |
 //! | `schedule`, `periodic`, `unlink` | the two schedules, and how endpoints leave them |
 //! | `controller`, `device`, `endpoints`, `port`, `interrupt` | the five parts, and the interrupt half |
+//! | `emergency` | the brake for panic handlers |
 //! | `quirks`, `storage` | odd chips; what the caller lends |
 //!
 //! Not here: isochronous and high-bandwidth transfers, an account of periodic bandwidth, suspend,
@@ -25,6 +26,7 @@
 mod capability;
 mod controller;
 mod device;
+mod emergency;
 mod encode;
 mod endpoint;
 mod endpoints;
@@ -47,6 +49,7 @@ mod testing;
 mod tests;
 
 pub use device::DeviceRecord;
+pub use emergency::EmergencyStop;
 pub use endpoint::EndpointRecord;
 pub use interrupt::{InterruptHalf, Interrupts};
 pub use storage::{EhciMemory, EhciStorage, Signal};
@@ -106,6 +109,8 @@ pub struct Ehci<'s, B> {
     head: Option<Allocation>,
     /// The frame list.
     frames: Option<Allocation>,
+    /// Bits 63..32 of the address of every structure (CTRLDSSEGMENT).
+    segment: u32,
     /// The endpoint behind the head.
     async_first: Option<u8>,
     doorbell: Doorbell,
@@ -170,6 +175,7 @@ impl<'s, B: Bus> Ehci<'s, B> {
             ports: Ports::EMPTY,
             head: None,
             frames: None,
+            segment: 0,
             async_first: None,
             doorbell: Doorbell::Quiet,
             answer_seen: false,
@@ -189,6 +195,11 @@ impl<'s, B: Bus> Ehci<'s, B> {
             registers: self.registers.clone(),
             signal: self.signal,
         }
+    }
+
+    /// The part for a panic handler.
+    pub fn emergency_stop(&self) -> EmergencyStop<B> {
+        EmergencyStop::new(self.registers.clone())
     }
 
     /// How many doorbells were not answered, so that the schedule was switched off for a moment.

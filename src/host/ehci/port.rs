@@ -34,6 +34,8 @@ pub(super) struct Ports {
     ended: u16,
     /// Not enabled by their last reset although a device is there.
     full_speed: u16,
+    /// Handed over to a companion.
+    handed_over: u16,
     /// When a reset that does not end is reported anyway.
     ending_until: Instant,
 }
@@ -45,6 +47,7 @@ impl Ports {
         ending: 0,
         ended: 0,
         full_speed: 0,
+        handed_over: 0,
         ending_until: Instant::NEVER,
     };
 
@@ -110,6 +113,18 @@ impl<B: Bus> Ehci<'_, B> {
         }
     }
 
+    /// Notes which ports have come back from their companions: what was on them was pulled, and no
+    /// bit tells of it (`EHCI 1.0 §4.2.2`).
+    pub(super) fn note_returned_ports(&mut self) {
+        for port in self.all_ports() {
+            if self.ports.handed_over & bit(port) != 0 && !self.read_portsc(port).is_set(PORTSC::PO)
+            {
+                self.ports.handed_over &= !bit(port);
+                self.ports.events |= bit(port);
+            }
+        }
+    }
+
     /// Looks after resets that are about to end, and reports ports.
     pub(super) fn tend_ports(&mut self, now: Instant) -> Option<Event> {
         for port in self.all_ports() {
@@ -169,6 +184,7 @@ impl<B: Bus> RootPorts for Ehci<'_, B> {
             speed: self.speed(port, status).filter(|_| ours),
             connect_changed: status.is_set(PORTSC::CSC),
             reset_changed: self.ports.ended & bit(port) != 0,
+            handed_over: self.has_port(port) && status.is_set(PORTSC::PO),
         }
     }
 
@@ -195,11 +211,15 @@ impl<B: Bus> RootPorts for Ehci<'_, B> {
         }
     }
 
-    /// The port must be written disabled along with the reset (`EHCI 1.0 §2.3.9`).
+    /// The port must be written disabled along with the reset, and the controller must run
+    /// (`EHCI 1.0 §2.3.9`): one that has stopped on an error is reported by the next `poll`.
     fn begin_reset(&mut self, port: RootPort) {
         self.ports.full_speed &= !bit(port);
         self.ports.ended &= !bit(port);
         self.ports.ending &= !bit(port);
+        if !self.read_alive() {
+            return;
+        }
         self.write_portsc(port, |bits| bits.with(PORTSC::PR::SET + PORTSC::PED::CLEAR));
     }
 
@@ -222,9 +242,11 @@ impl<B: Bus> RootPorts for Ehci<'_, B> {
     }
 
     fn hand_over(&mut self, port: RootPort) -> bool {
-        if self.capability.companions {
+        let can_take = self.capability.companions && self.has_port(port);
+        if can_take {
             self.write_portsc(port, |bits| bits.with(PORTSC::PO::SET));
+            self.ports.handed_over |= bit(port);
         }
-        self.capability.companions && self.has_port(port)
+        can_take
     }
 }

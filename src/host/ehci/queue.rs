@@ -71,7 +71,8 @@ pub(super) const fn length(size: u16) -> usize {
 }
 
 impl Queue {
-    /// A queue of `size` qTDs in `memory`, which is zeroed, below 4 GiB and `length(size)` long.
+    /// A queue of `size` qTDs in `memory`, which is zeroed, in the controller's segment of 4 GiB, and
+    /// `length(size)` long.
     pub(super) fn new(memory: Allocation, size: u16, wide: bool) -> Self {
         let base = memory.bus().offset(queue_head::LENGTH as u64).low();
         let queue = Self {

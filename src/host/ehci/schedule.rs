@@ -11,6 +11,7 @@
 //! given up.
 
 use super::Ehci;
+use super::controller::SCHEDULES_TIMEOUT;
 use super::endpoint::{Stage, Wait};
 use super::queue;
 use super::queue_head;
@@ -24,9 +25,9 @@ use crate::time::{Duration, Instant};
 /// is far below a millisecond. Policy: 10 ms, as Linux waits.
 const DOORBELL_TIMEOUT: Duration = Duration::from_millis(10);
 
-/// How long the schedule may take to stop or to run after it was switched: no longer than the
-/// transaction under way. Policy: 10 ms, as for the doorbell.
-const SWITCH_TIMEOUT: Duration = Duration::from_millis(10);
+/// How long the schedule may take to stop or to run after it was switched. No bound is given
+/// (`EHCI 1.0 §4.8`). Policy: as long as at a start.
+const SWITCH_TIMEOUT: Duration = SCHEDULES_TIMEOUT;
 
 /// Where the handshake stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -89,6 +90,8 @@ impl<B: Bus> Ehci<'_, B> {
                 }
             }
         }
+        // The schedule may be about to run again.
+        dma::release();
     }
 
     /// The pointer to an endpoint's queue head, or to the head.

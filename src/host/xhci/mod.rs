@@ -21,6 +21,7 @@
 //! | `trb`, `ring`, `event`, `command`, `context`, `base` | structures in shared memory |
 //! | `records`, `storage` | structures in the caller's memory |
 //! | `controller`, `poll`, `interrupt`, `port` | start and stop; events; the interrupt half; root ports |
+//! | `emergency` | the brake for panic handlers |
 //! | `device`, `slot`, `input` | devices: operations, what follows them, input contexts |
 //! | `endpoint`, `recovery`, `streams` | endpoints, their recovery, their streams |
 //! | `transfer`, `encode` | transfers, the blocks of one |
@@ -34,6 +35,7 @@ mod command;
 mod context;
 mod controller;
 mod device;
+mod emergency;
 mod encode;
 mod endpoint;
 mod event;
@@ -61,6 +63,7 @@ use records::Records;
 use regs::Blocks;
 
 pub use device::DeviceRecord;
+pub use emergency::EmergencyStop;
 pub use endpoint::EndpointRecord;
 pub use interrupt::{InterruptHalf, Interrupts};
 pub use quirks::{Quirk, Silicon};
@@ -87,6 +90,9 @@ pub struct Options {
     pub moderation: Duration,
     /// The chip, for its quirks.
     pub silicon: Silicon,
+    /// The highest address that the chip's bus carries: `u64::MAX`, but 2^32 - 1 where a controller
+    /// of 64 bits (HCCPARAMS1.AC64) is wired to a bus of 32, as in the RK3588.
+    pub reach: u64,
 }
 
 impl Default for Options {
@@ -95,6 +101,7 @@ impl Default for Options {
             interrupts: Interrupts::Polled,
             moderation: Duration::from_micros(10),
             silicon: Silicon::Unknown,
+            reach: u64::MAX,
         }
     }
 }
@@ -152,7 +159,8 @@ impl<'s, B: Bus> Xhci<'s, B> {
         storage: XhciStorage<'s>,
         options: Options,
     ) -> Result<Self, ControllerFault> {
-        let (blocks, parameters) = capability::probe(&bus)?;
+        let (blocks, mut parameters) = capability::probe(&bus)?;
+        parameters.address_mask = parameters.address_mask.min(options.reach);
         let XhciStorage {
             devices,
             endpoints,
@@ -190,6 +198,11 @@ impl<'s, B: Bus> Xhci<'s, B> {
     /// pending.
     pub fn interrupt_half(&self) -> InterruptHalf<B> {
         InterruptHalf::new(self.blocks.clone(), self.options.interrupts)
+    }
+
+    /// The part for a panic handler.
+    pub fn emergency_stop(&self) -> EmergencyStop<B> {
+        EmergencyStop::new(self.blocks.clone())
     }
 
     /// The known faults of this chip, for a person.

@@ -99,6 +99,7 @@ impl<B: Bus> RootPorts for Xhci<'_, B> {
             speed: context::speed_of(status.read(PORTSC::SPEED)),
             connect_changed: status.is_set(PORTSC::CSC),
             reset_changed: status.is_set(PORTSC::PRC) || status.is_set(PORTSC::WRC),
+            handed_over: false,
         }
     }
 

@@ -4,12 +4,14 @@
 //! driver and the retry rules act on [`Sense::verdict`] and keep the [`Sense`] itself for their
 //! errors, so that key and codes reach the user. Read SPC-4 §4.5 for the two formats.
 
+mod ata;
 mod verdict;
 
 use core::fmt;
 
 use crate::bytes::{array_at, u8_at, u32_be_at, u64_be_at};
 
+pub use ata::AtaRegisters;
 pub use verdict::Verdict;
 
 /// What kind of failure it is (SPC-4, sense key descriptions).
@@ -102,8 +104,8 @@ pub struct Sense {
     pub ascq: u8,
     /// Which command it is about.
     pub subject: Subject,
-    /// A block's number, the lower half first, or [`NO_INFORMATION`]: sense data travel with every end
-    /// of a command, in as few registers as can be.
+    /// A number, the lower half first, or [`NO_INFORMATION`]: sense data travel with every end of a
+    /// command, in as few registers as can be.
     information: [u32; 2],
 }
 
@@ -176,13 +178,20 @@ fn fixed(bytes: &[u8], subject: Subject) -> Sense {
         length => bytes.get(..8 + usize::from(length)).unwrap_or(bytes),
     };
     let is_valid = u8_at(bytes, 0).unwrap_or_default() & 0x80 != 0;
-    let information = u32_be_at(bytes, 3).filter(|_| is_valid);
+    let key = SenseKey::from_bits(u8_at(bytes, 2).unwrap_or_default());
+    let asc = u8_at(within, 12).unwrap_or_default();
+    let ascq = u8_at(within, 13).unwrap_or_default();
+    let information = if ata::is_about_registers(key, asc, ascq) {
+        ata::packed_of_fixed(bytes)
+    } else {
+        u32_be_at(bytes, 3).filter(|_| is_valid).map(u64::from)
+    };
     Sense {
-        key: SenseKey::from_bits(u8_at(bytes, 2).unwrap_or_default()),
-        asc: u8_at(within, 12).unwrap_or_default(),
-        ascq: u8_at(within, 13).unwrap_or_default(),
+        key,
+        asc,
+        ascq,
         subject,
-        information: about(information.map(u64::from)),
+        information: about(information),
     }
 }
 
@@ -190,12 +199,21 @@ fn fixed(bytes: &[u8], subject: Subject) -> Sense {
 fn descriptor(bytes: &[u8], subject: Subject) -> Sense {
     let additional = usize::from(u8_at(bytes, 7).unwrap_or_default());
     let behind = bytes.get(8..).unwrap_or_default();
-    let descriptors = behind.get(..additional).unwrap_or(behind);
-    let information = Descriptors { rest: descriptors }.find_map(information);
+    let mut descriptors = Descriptors {
+        rest: behind.get(..additional).unwrap_or(behind),
+    };
+    let key = SenseKey::from_bits(u8_at(bytes, 1).unwrap_or_default());
+    let asc = u8_at(bytes, 2).unwrap_or_default();
+    let ascq = u8_at(bytes, 3).unwrap_or_default();
+    let information = if ata::is_about_registers(key, asc, ascq) {
+        descriptors.find_map(ata::packed_of_descriptor)
+    } else {
+        descriptors.find_map(information)
+    };
     Sense {
-        key: SenseKey::from_bits(u8_at(bytes, 1).unwrap_or_default()),
-        asc: u8_at(bytes, 2).unwrap_or_default(),
-        ascq: u8_at(bytes, 3).unwrap_or_default(),
+        key,
+        asc,
+        ascq,
         subject,
         information: about(information),
     }
@@ -230,7 +248,7 @@ impl fmt::Display for Sense {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let key = self.key as u8;
         write!(formatter, "{key:X}/{:02X}/{:02X}", self.asc, self.ascq)?;
-        if let Some(information) = self.information() {
+        if let (Some(information), None) = (self.information(), self.ata_registers()) {
             write!(formatter, " at {information}")?;
         }
         match self.subject {

@@ -70,7 +70,7 @@ enum Follows {
 pub struct CopyCount {
     /// Commands of which bytes were copied.
     pub copied: u64,
-    /// Bytes of their data that went through the bounce area.
+    /// Bytes of their data that went through bounce memory.
     pub bounced: u64,
 }
 
@@ -233,17 +233,31 @@ impl Transport {
             DataPhase::Out(_) => DataDirection::ToDevice,
             DataPhase::None => return Ok(()),
         };
-        let DataPlace::Caller(buffer) = request.data else {
-            return Ok(());
+        let buffer = match request.data {
+            DataPlace::Caller(buffer) => buffer,
+            DataPlace::Pool(memory) => {
+                self.count_copy(memory.length);
+                self.mapping = Some(Mapping::of_pool(memory));
+                return Ok(());
+            }
+            DataPlace::Scratch | DataPlace::List(_) => {
+                self.place_list(&request.data);
+                return Ok(());
+            }
         };
         let (place, bounce) = (&mut self.mapping, Some(&self.bounce));
         let mapping = Mapping::map(place, dma, self.rules, buffer, direction, bounce);
         let bounced = mapping.map_err(TransportError::Memory)?.bounced();
         if bounced != 0 {
-            self.copies.copied += 1;
-            self.copies.bounced += bounced as u64;
+            self.count_copy(bounced);
         }
         Ok(())
+    }
+
+    #[cold]
+    fn count_copy(&mut self, bytes: usize) {
+        self.copies.copied += 1;
+        self.copies.bounced += bytes as u64;
     }
 
     /// Writes the command wrapper and sets the machine going.

@@ -8,7 +8,7 @@
 //!
 //! Everything that the device writes lands in memory that is checked before it is used. A command
 //! costs one interrupt, that of its status: its data end with an event and no interrupt, and the
-//! command unit quietly, but for one in [`QUIET`] that tells the controller's driver how far it is.
+//! command unit quietly, but for one in `QUIET` that tells the controller's driver how far it is.
 
 use super::ends::outcome_of;
 use super::machine::{Action, Counters, End, Input, Machine, Mode, UasPipe};
@@ -160,7 +160,7 @@ impl Transport {
     /// # Errors
     ///
     /// [`TransportError::Busy`]: not now, but when another command has ended.
-    /// [`TransportError::Memory`]: never. Nothing was begun.
+    /// [`TransportError::Memory`]: the controller cannot reach the data. Nothing was begun.
     #[inline(never)]
     pub fn begin<C: Driver, D: Dma>(
         &mut self,
@@ -169,7 +169,8 @@ impl Transport {
         client: Client,
     ) -> Result<(), TransportError> {
         let data = request.command.data;
-        let small = matches!(request.data, DataPlace::Scratch) && data != DataPhase::None;
+        let is_small = matches!(request.data, DataPlace::Scratch | DataPlace::List(_));
+        let small = is_small && data != DataPhase::None;
         if !self.takes_commands() || small && self.scratch.is_some() {
             return Err(TransportError::Busy);
         }
@@ -186,6 +187,7 @@ impl Transport {
         self.deadline = self.deadline.min(deadline);
         if small {
             self.scratch = Some(tag);
+            self.place_list(&request.data);
         }
         self.flying.insert(tag);
         let unit = CommandUnit {
@@ -199,6 +201,14 @@ impl Transport {
         self.machine.begin(tag, request.lun, data);
         self.run(tools);
         Ok(())
+    }
+
+    /// Puts a command's list into the transport's own memory.
+    #[cold]
+    fn place_list(&self, data: &DataPlace) {
+        if let DataPlace::List(bytes) = data {
+            self.memory.write_bytes(self.layout.scratch(), bytes);
+        }
     }
 
     /// Tags that a command may have: a read whose ends must be bounced needs one with an area for it.
@@ -224,8 +234,14 @@ impl Transport {
             return Ok(());
         };
         slot.mapping = None;
-        let DataPlace::Caller(buffer) = request.data else {
-            return Ok(());
+        let buffer = match request.data {
+            DataPlace::Caller(buffer) => buffer,
+            DataPlace::Pool(memory) => {
+                slot.mapping = Some(Mapping::of_pool(memory));
+                self.count_copy(memory.length);
+                return Ok(());
+            }
+            DataPlace::Scratch | DataPlace::List(_) => return Ok(()),
         };
         let direction = match request.command.data {
             DataPhase::In(_) => DataDirection::FromDevice,
@@ -236,10 +252,15 @@ impl Transport {
         let mapping = Mapping::map(place, tools.dma, self.rules, buffer, direction, bounce);
         let bounced = mapping.map_err(TransportError::Memory)?.bounced();
         if bounced != 0 {
-            self.copies.copied += 1;
-            self.copies.bounced += bounced as u64;
+            self.count_copy(bounced);
         }
         Ok(())
+    }
+
+    #[cold]
+    fn count_copy(&mut self, bytes: usize) {
+        self.copies.copied += 1;
+        self.copies.bounced += bytes as u64;
     }
 
     /// A command that has ended, and for whom. To be asked after every call until there is none.

@@ -26,7 +26,7 @@ use super::port::PortEntry;
 use crate::dma::{Pool, SegmentRules};
 use crate::host::{
     Capabilities, ControllerFault, Devices, EndpointHandle, Endpoints, Event, HostController,
-    HostError, Hubs, Outcome, Report, RootPorts, Transfer,
+    HostError, Hubs, Outcome, Report, RootPort, RootPorts, Transfer,
 };
 use crate::platform::ControllerId;
 use crate::time::Instant;
@@ -96,6 +96,9 @@ pub enum BusEvent {
     Gone(DeviceId),
     /// The controller has let go of a device: none of its memory is reached now.
     Closed(DeviceId, Fate),
+    /// What was away from this port, to be reset or without power, was pulled meanwhile: it does not
+    /// come back.
+    Vacated(ControllerId, RootPort),
     /// A controller has died and could not be stopped: it may reach memory of its devices for ever,
     /// unless the platform can cut its DMA. They are reported as closed after that.
     Runaway(ControllerId, ControllerFault),

@@ -157,6 +157,8 @@ impl<C: Driver> Bus<'_, C> {
         // A port that is being reset may show a changed connection that is none. A SuperSpeed link
         // shows none at all until it is trained again (xHCI 1.2 §4.19.1.2).
         let replaced = match (self.is_resetting(entry.controller, index), protocol) {
+            // It is there, and a companion controller has it.
+            _ if status.handed_over => false,
             (true, PortProtocol::Usb3) => false,
             (true, PortProtocol::Usb2) => !status.connected,
             (false, _) => !status.connected || status.connect_changed,
@@ -172,10 +174,12 @@ impl<C: Driver> Bus<'_, C> {
                 if replaced =>
             {
                 self.settle(index, status.connected, protocol, now);
+                return vacated(&entry);
             }
             PortState::Enumerating if replaced => {
                 self.abort_lane(entry.controller, now);
                 self.settle(index, status.connected, protocol, now);
+                return vacated(&entry);
             }
             PortState::Occupied(device) if replaced => {
                 self.settle(index, status.connected, protocol, now);
@@ -212,4 +216,10 @@ impl<C: Driver> Bus<'_, C> {
             PortProtocol::Usb3 => PortState::Waiting(now, 0),
         };
     }
+}
+
+/// What is to be told when a port was found empty.
+fn vacated(before: &PortEntry) -> Option<BusEvent> {
+    let vacated = BusEvent::Vacated(before.controller, before.port);
+    before.kept.then_some(vacated)
 }

@@ -160,6 +160,7 @@ impl Fake {
             speed: None,
             connect_changed: false,
             reset_changed: false,
+            handed_over: false,
         };
         Self(Rc::new(RefCell::new(State {
             ports: vec![empty; ports],

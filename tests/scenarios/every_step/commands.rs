@@ -1,8 +1,9 @@
 //! The device does something odd at its n-th SCSI command, for every n of bring-up, a read, a write
 //! and a flush.
 
-use super::{Course, Speed};
-use rootport_models::controller::xhci::Faults;
+use super::Course;
+use crate::controller::{Faults, LINKS};
+use crate::rig::disk_at;
 use rootport_models::device::bot::{Action, Until, any};
 use rootport_models::device::scsi::Sense;
 use rootport_models::device::{MILLISECOND, SECOND};
@@ -64,10 +65,10 @@ fn lasting() -> Vec<Action> {
 fn what_the_transport_can_mend_at_any_command_is_noticed_by_nobody() {
     for (index, action) in passing().into_iter().enumerate() {
         for count in 0..COMMANDS {
-            let speed = Speed::BOTH[(index + count as usize) % 2];
+            let link = LINKS[(index + count as usize) % LINKS.len()];
             let when = any().after(count).once();
-            let device = speed.script().on(when, action.clone()).build();
-            let mut course = Course::new(speed, u64::from(count), Faults::none());
+            let device = disk_at(link).on(when, action.clone()).build();
+            let mut course = Course::new(link, u64::from(count), Faults::none());
             let results = course.run(&device);
             let good = results.is_some_and(|results| results.all_good());
             assert!(
@@ -84,10 +85,10 @@ fn what_the_transport_can_mend_at_any_command_is_noticed_by_nobody() {
 fn whatever_happens_at_any_command_ends_in_time_and_with_the_plug() {
     for (index, action) in lasting().into_iter().enumerate() {
         for count in 0..COMMANDS {
-            let speed = Speed::BOTH[(index + count as usize) % 2];
+            let link = LINKS[(index + count as usize) % LINKS.len()];
             let when = any().after(count).once();
-            let device = speed.script().on(when, action.clone()).build();
-            let mut course = Course::new(speed, u64::from(count), Faults::none());
+            let device = disk_at(link).on(when, action.clone()).build();
+            let mut course = Course::new(link, u64::from(count), Faults::none());
             let _any = course.run(&device);
             if matches!(action, Action::EarlyStatus(_) | Action::StatusAsData(_)) {
                 // The rest of a write's data, which the device does not expect any more.

@@ -1,8 +1,9 @@
 //! The device answers its n-th control request by a stall, by silence, too late, with too much or too
 //! little, for every n from plug-in on.
 
-use super::{Course, Speed};
-use rootport_models::controller::xhci::Faults;
+use super::Course;
+use crate::controller::{Faults, LINKS};
+use crate::rig::disk_at;
 use rootport_models::device::SECOND;
 use rootport_models::device::base::{Answer, Request};
 
@@ -22,15 +23,13 @@ fn answers() -> Vec<Answer> {
 
 #[test]
 fn any_control_request_may_be_answered_in_any_way_once() {
-    for speed in Speed::BOTH {
+    for &link in LINKS {
         for (index, answer) in answers().into_iter().enumerate() {
             for count in 0..8 {
-                let device = speed
-                    .script()
+                let device = disk_at(link)
                     .control_some(Request::ANY, count..count + 1, answer.clone())
                     .build();
-                let mut course =
-                    Course::new(speed, u64::from(count) + index as u64, Faults::none());
+                let mut course = Course::new(link, u64::from(count) + index as u64, Faults::none());
                 let results = course.run(&device);
                 let good = results.is_some_and(|results| results.all_good());
                 assert!(
@@ -47,15 +46,13 @@ fn any_control_request_may_be_answered_in_any_way_once() {
 
 #[test]
 fn every_control_request_from_any_one_on_may_be_answered_in_any_way() {
-    for speed in Speed::BOTH {
+    for &link in LINKS {
         for (index, answer) in answers().into_iter().enumerate() {
             for count in 0..8 {
-                let device = speed
-                    .script()
+                let device = disk_at(link)
                     .control_some(Request::ANY, count..u32::MAX, answer.clone())
                     .build();
-                let mut course =
-                    Course::new(speed, u64::from(count) + index as u64, Faults::none());
+                let mut course = Course::new(link, u64::from(count) + index as u64, Faults::none());
                 let _any = course.run(&device);
                 course.end();
             }

@@ -1,15 +1,15 @@
 //! What must hold whatever goes wrong: every call ends in time, the neighbour's data come right,
 //! nothing of the pool is lost, and a good plug-in afterwards works.
 
-use crate::rig::{CALL_LIMIT, HIGH_PORT, OTHER_PORT, Rig, SUPER_PORT};
+use crate::controller::{self, Faults};
+use crate::rig::{CALL_LIMIT, OTHER_PORT, Rig, disk_at, port_for};
 use rootport::block::queue::DiskId;
 use rootport::block::{BlockError, Lba};
 use rootport::policy::Policy;
 use rootport::stack::DiskState;
 use rootport::time::Duration;
 use rootport::usb::PortState;
-use rootport_models::controller::xhci::{Faults, Traits};
-use rootport_models::device::scsi::{LogicalUnit, pattern};
+use rootport_models::device::scsi::pattern;
 use rootport_models::device::{Disk, Link, Script};
 use rootport_models::machine::Options;
 
@@ -23,38 +23,10 @@ const BLOCKS: u64 = 5;
 /// Where a course writes.
 const TARGET: u64 = 200;
 
-/// How fast the device is that something happens to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Speed {
-    High,
-    Super,
-}
-
-impl Speed {
-    pub(super) const BOTH: [Self; 2] = [Self::High, Self::Super];
-
-    pub(super) fn port(self) -> usize {
-        match self {
-            Self::High => HIGH_PORT,
-            Self::Super => SUPER_PORT,
-        }
-    }
-
-    /// A good disk of this speed, to which something is added.
-    pub(super) fn script(self) -> Script {
-        match self {
-            Self::High => Script::new(),
-            Self::Super => Script::new()
-                .speed(Link::Super)
-                .unit(LogicalUnit::disk(65536, 512)),
-        }
-    }
-}
-
 /// A rig with a neighbour that must not notice anything.
 pub(super) struct Course {
     pub(super) rig: Rig,
-    speed: Speed,
+    link: Link,
     neighbour: DiskId,
     /// Where buffers begin, behind a page.
     offset: usize,
@@ -80,14 +52,14 @@ impl Results {
 
 impl Course {
     /// A course for this step, with a controller that goes wrong as planned.
-    pub(super) fn new(speed: Speed, step: u64, faults: Faults) -> Self {
+    pub(super) fn new(link: Link, step: u64, faults: Faults) -> Self {
         let options = Options {
             seed: step + 1,
             cache_line: [32, 64, 128][step as usize % 3],
             coherent: step % 4 == 3,
             ..Options::default()
         };
-        let mut rig = Rig::faulty(options, Traits::default(), faults);
+        let mut rig = Rig::faulty(options, controller::usual(), faults);
         // Other pipes than the subject's, so that transfers can be told apart.
         let neighbour = Script::new().pipes(0, 0x83, 0x04).build();
         let neighbour = rig.disk(OTHER_PORT, neighbour);
@@ -95,7 +67,7 @@ impl Course {
         let held = rig.pool_used();
         Self {
             rig,
-            speed,
+            link,
             neighbour,
             offset: (step as usize * 13) % 160,
             held,
@@ -106,7 +78,7 @@ impl Course {
     /// Plugs the device in, and reads, writes and flushes it if it becomes a disk. `None` if it does
     /// not.
     pub(super) fn run(&mut self, device: &Disk) -> Option<Results> {
-        let port = self.speed.port();
+        let port = port_for(self.link);
         self.rig.plug(port, device.clone());
         let disk = self.settle(device)?;
         let (offset, bytes) = (self.offset, 512 * BLOCKS as usize);
@@ -141,7 +113,7 @@ impl Course {
 
     /// Waits until the device is a disk, or will be none.
     fn settle(&mut self, device: &Disk) -> Option<DiskId> {
-        let port = self.speed.port();
+        let port = port_for(self.link);
         let is_pulled = || device.change(|device| device.pulled_after == Some(0));
         let settled = |rig: &Rig| {
             let units = rig.units_at(port);
@@ -199,7 +171,7 @@ impl Course {
     /// Pulls whatever is in the port: all memory is back, and a good disk in the same port works, with
     /// a handle of its own.
     pub(super) fn end(mut self) {
-        let port = self.speed.port();
+        let port = port_for(self.link);
         self.rig.unplug(port);
         assert_eq!(
             self.rig.pool_used(),
@@ -208,7 +180,7 @@ impl Course {
             self.step,
             self.rig.host.pool_usage()
         );
-        let disk = self.rig.disk(port, self.speed.script().build());
+        let disk = self.rig.disk(port, disk_at(self.link).build());
         self.rig.check(disk, 1, BLOCKS);
         self.check_neighbour();
     }
@@ -220,4 +192,13 @@ pub(super) fn is_refused(course: &mut Course, disk: DiskId) {
     use rootport::block::BlockDevice;
     let read = course.rig.host.disk(disk).read(Lba(0), &mut buffer);
     assert_eq!(read, Err(BlockError::Disconnected));
+}
+
+/// A fault of the controller, and the disk that works on all the same.
+pub(crate) fn survives(link: Link, step: u64, faults: Faults, what: &str) {
+    let mut course = Course::new(link, step, faults);
+    let results = course.run(&disk_at(link).build());
+    let good = results.is_some_and(|results| results.all_good());
+    assert!(good, "{what}: {results:?}; {}", course.rig.describe());
+    course.end();
 }

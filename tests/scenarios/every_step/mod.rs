@@ -11,4 +11,5 @@ mod course;
 mod pulled;
 mod transfers;
 
-use course::{Course, Speed};
+use course::Course;
+pub(crate) use course::survives;

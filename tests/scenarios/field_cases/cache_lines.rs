@@ -1,9 +1,9 @@
 //! Cache lines that a buffer shares with its neighbours: they keep what the CPU wrote, and the buffer
 //! gets what the disk sent, whatever is evicted or fetched at whatever moment.
 
+use crate::controller;
 use crate::rig::{HIGH_PORT, Rig};
 use rootport::block::{BlockDevice, Lba};
-use rootport_models::controller::xhci::Traits;
 use rootport_models::device::field::good_stick;
 use rootport_models::device::scsi::pattern;
 use rootport_models::machine::Options;
@@ -18,7 +18,7 @@ fn rig(cache_line: usize, coherent: bool, seed: u64) -> Rig {
         coherent,
         ..Options::default()
     };
-    Rig::new(options, Traits::default())
+    Rig::new(options, controller::usual())
 }
 
 /// Reads into the middle of a larger buffer whose other bytes the CPU has just written.

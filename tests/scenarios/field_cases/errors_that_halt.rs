@@ -1,21 +1,16 @@
 //! Babble and transaction errors halt an endpoint as a stall does: the same recovery, on endpoint 0,
 //! IN and OUT, and the next transfer succeeds.
 
-use crate::rig::{CALL_LIMIT, HIGH_PORT, Rig, SUPER_PORT, with_disk};
+use crate::controller::{self, Faults, HALTING, LINKS};
+use crate::rig::{CALL_LIMIT, Rig, disk_at, port_for, with_disk};
 use rootport::time::Duration;
-use rootport_models::controller::xhci::{CompletionFault, Faults, Traits};
 use rootport_models::device::base::Request;
-use rootport_models::device::field::good_stick;
 use rootport_models::device::field::halts::{
     babbles_in_the_third_read, babbles_on_endpoint_zero, falls_silent_in_the_third_read,
     falls_silent_in_the_third_write, falls_silent_on_endpoint_zero,
 };
-use rootport_models::device::scsi::LogicalUnit;
-use rootport_models::device::{Disk, Link, Script};
+use rootport_models::device::{Disk, Link};
 use rootport_models::machine::Options;
-
-/// Completion codes of the errors that halt (xHCI 1.2 table 6-90): babble, transaction error, stall.
-const HALTING: [u8; 3] = [3, 4, 6];
 
 fn reads_ten_times(device: &Disk) {
     let (mut rig, disk) = with_disk(device);
@@ -82,21 +77,15 @@ fn babble_and_silence_on_endpoint_zero_leave_it_usable() {
 }
 
 #[test]
-fn every_halting_code_at_every_transfer_of_bulk_in_and_out_is_survived() {
-    for (port, link) in [(HIGH_PORT, Link::High), (SUPER_PORT, Link::Super)] {
-        for code in HALTING {
+fn every_halting_error_at_every_transfer_of_bulk_in_and_out_is_survived() {
+    for &link in LINKS {
+        for &fault in HALTING {
             for endpoint in [0x81, 0x02] {
                 for count in 0..16 {
                     let mut faults = Faults::none();
-                    faults
-                        .transfers
-                        .insert((endpoint, count), CompletionFault::Code(code));
-                    survives(
-                        faults,
-                        port,
-                        link,
-                        &format!("{code} at {count} of {endpoint:#x}"),
-                    );
+                    faults.transfers.insert((endpoint, count), fault);
+                    let what = format!("{fault:?} at {count} of {endpoint:#x}");
+                    survives(faults, link, &what);
                 }
             }
         }
@@ -104,34 +93,22 @@ fn every_halting_code_at_every_transfer_of_bulk_in_and_out_is_survived() {
 }
 
 #[test]
-fn every_halting_code_at_every_stage_of_endpoint_zero_is_survived() {
-    for code in HALTING {
+fn every_halting_error_at_every_stage_of_endpoint_zero_is_survived() {
+    for &fault in HALTING {
         for count in 0..24 {
             let mut faults = Faults::none();
-            faults
-                .transfers
-                .insert((0, count), CompletionFault::Code(code));
-            survives(
-                faults,
-                HIGH_PORT,
-                Link::High,
-                &format!("{code} at {count} of endpoint 0"),
-            );
+            faults.transfers.insert((0, count), fault);
+            let what = format!("{fault:?} at {count} of endpoint 0");
+            survives(faults, Link::High, &what);
         }
     }
 }
 
 /// One fault somewhere: the disk is found all the same, and then everything works.
-fn survives(faults: Faults, port: usize, link: Link, what: &str) {
-    let mut rig = Rig::faulty(Options::default(), Traits::default(), faults);
-    let device = match link {
-        Link::High => good_stick(),
-        _ => Script::new()
-            .speed(link)
-            .unit(LogicalUnit::disk(65536, 512))
-            .build(),
-    };
-    let disk = rig.disk(port, device.clone());
+fn survives(faults: Faults, link: Link, what: &str) {
+    let mut rig = Rig::faulty(Options::default(), controller::usual(), faults);
+    let device = disk_at(link).build();
+    let disk = rig.disk(port_for(link), device.clone());
     for lba in 0..4 {
         // The one that was hit may be reported; all others work.
         let result = rig.within(CALL_LIMIT, |rig| rig.read(disk, lba, 1024));

@@ -25,6 +25,5 @@ mod recovery_times;
 mod size_limits;
 mod slow_spin_up;
 mod status_in_place_of_data;
-mod stray_events;
 mod unexpected_speed;
 mod wrong_status_wrappers;

@@ -1,9 +1,9 @@
 //! MODE SENSE(10) crashes the firmware of a stick: a disk of subclass 06 never sees one.
 
-use crate::rig::{HIGH_PORT, Rig, SUPER_PORT, with_disk};
+use crate::rig::{HIGH_PORT, Rig, with_disk};
+use rootport_models::device::Script;
 use rootport_models::device::field::commands::dies_of_mode_sense_10;
 use rootport_models::device::scsi::LogicalUnit;
-use rootport_models::device::{Link, Script};
 
 #[test]
 fn no_mode_sense_10_is_ever_sent() {
@@ -27,18 +27,6 @@ fn the_question_is_for_all_pages_in_192_bytes() {
         .find(|command| command.opcode() == 0x1a)
         .unwrap();
     assert_eq!((asked.cdb[2] & 0x3f, asked.cdb[4]), (0x3f, 192));
-}
-
-#[test]
-fn a_superspeed_disk_is_not_asked_either() {
-    let mut rig = Rig::default();
-    let device = Script::new()
-        .speed(Link::Super)
-        .unit(LogicalUnit::disk(65536, 512))
-        .build();
-    let disk = rig.disk(SUPER_PORT, device.clone());
-    rig.check(disk, 0, 8);
-    assert_eq!(device.count(0x5a), 0);
 }
 
 #[test]

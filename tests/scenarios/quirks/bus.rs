@@ -5,7 +5,7 @@ use rootport_models::device::base::{Answer, Request};
 use rootport_models::device::{Disk, Link, MILLISECOND, Nanoseconds};
 
 use super::{stick, works};
-use crate::rig::{HIGH_PORT, Rig, SUPER_PORT, with_disk};
+use crate::rig::{FAST_PORT, FASTEST, HIGH_PORT, Rig, with_disk};
 
 /// When the device descriptor was read in full, and when the configuration was asked for.
 fn pause(device: &Disk) -> Nanoseconds {
@@ -91,17 +91,22 @@ fn strings_are_read_and_a_device_that_refuses_them_is_used_all_the_same() {
 fn a_device_that_wants_more_than_its_port_gives_is_told_of() {
     let hungry = |raw: u8| {
         stick(0x1209, 1, 0x0100)
-            .speed(Link::Super)
+            .speed(FASTEST)
             .descriptors(move |_, mut descriptors| {
                 descriptors.configurations[0][8] = raw;
                 descriptors
             })
             .build()
     };
-    for (raw, milliamperes, exceeds) in [(112, 896, false), (113, 904, true)] {
+    // 900 mA of a SuperSpeed port, in units of 8 mA; 500 mA of others, in units of 2 mA.
+    let cases = match FASTEST {
+        Link::Super => [(112, 896, false), (113, 904, true)],
+        _ => [(250, 500, false), (251, 502, true)],
+    };
+    for (raw, milliamperes, exceeds) in cases {
         let mut rig = Rig::default();
-        rig.disk(SUPER_PORT, hungry(raw));
-        let power = rig.units_at(SUPER_PORT)[0].device.power;
+        rig.disk(FAST_PORT, hungry(raw));
+        let power = rig.units_at(FAST_PORT)[0].device.power;
         assert_eq!(
             (power.milliamperes, power.exceeds_port()),
             (milliamperes, exceeds)

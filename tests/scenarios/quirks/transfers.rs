@@ -1,11 +1,11 @@
 //! How much one command may move.
 
+use rootport_models::device::Disk;
 use rootport_models::device::bot::{Action, Until, opcode};
 use rootport_models::device::scsi::LogicalUnit;
-use rootport_models::device::{Disk, Link};
 
 use super::stick;
-use crate::rig::{HIGH_PORT, Rig, SUPER_PORT, with_disk};
+use crate::rig::{HIGH_PORT, Rig, with_disk};
 
 /// The most blocks of a command when 256 KiB are read and written.
 fn longest(device: &Disk) -> u32 {
@@ -42,20 +42,6 @@ fn a_device_with_room_for_a_page_gets_a_page() {
         .build();
     assert_eq!(longest(&device), 8);
     assert_eq!(longest(&stick(0x04b3, 0x4002, 0x0110).build()), 240);
-}
-
-#[test]
-fn the_letter_g_keeps_a_super_speed_disk_to_120_kib() {
-    let limit = |text| {
-        let mut rig = Rig::default();
-        rig.host.set_quirks(text);
-        let device = stick(0x1209, 0x0001, 0x0100).speed(Link::Super).build();
-        let disk = rig.disk(SUPER_PORT, device.clone());
-        rig.check(disk, 0, 512);
-        device.longest_transfer()
-    };
-    assert_eq!(limit("1209:0001:g"), 240);
-    assert_eq!(limit("1209:0002:g"), 512);
 }
 
 #[test]

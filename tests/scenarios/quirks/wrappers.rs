@@ -4,7 +4,7 @@ use rootport::storage::quirks::Quirks;
 use rootport_models::device::base::Request;
 use rootport_models::device::bot::{Action, Manners, any, opcode};
 use rootport_models::device::field::status::has_a_constant_tag;
-use rootport_models::device::{Disk, Link, MICROSECOND};
+use rootport_models::device::{Disk, MICROSECOND};
 
 use super::{honoured, stick, works};
 use crate::rig::{HIGH_PORT, Rig, with_disk};
@@ -105,7 +105,4 @@ fn a_device_that_dies_of_haste_gets_its_pause_and_its_neighbour_none() {
             .iter()
             .all(|took| *took < 125 * MICROSECOND)
     );
-    // At full speed there is no need.
-    let slow = stick(0x05e3, 0x0702, 0x0002).speed(Link::Full).build();
-    with_disk(&slow);
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
-use xtask::{bench, board, check, demo, image, qemu, quirk, run, test};
+use xtask::{bench, board, check, demo, image, quirk, run, test};
 
 /// The one command line of the repository.
 #[derive(Parser)]
@@ -86,9 +86,9 @@ struct Hardware {
     /// The USB host controller, such as qemu-xhci, nec-usb-xhci or ehci
     #[arg(long)]
     controller: Option<String>,
-    /// What the disk speaks
+    /// What the disk speaks; `both` is two disks, for the demo without a disk of yours
     #[arg(long, value_enum, default_value_t)]
-    device: qemu::Device,
+    device: demo::Devices,
     /// A disk image of yours: it is read and left unchanged
     #[arg(long, value_name = "FILE")]
     disk: Option<PathBuf>,

@@ -10,6 +10,9 @@ use serde_json::{Value, json};
 /// QEMU's name for an image file that is the disk itself.
 const RAW: &str = "raw";
 
+/// The host's error that QEMU's SCSI disk turns into MEDIUM ERROR, 3/11/00: ENODATA on Linux.
+const NO_DATA: u32 = 61;
+
 /// What the board may do to the image file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
@@ -20,10 +23,9 @@ pub enum Access {
 }
 
 /// What a USB disk speaks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Device {
     /// Bulk-Only: QEMU's `usb-storage`.
-    #[default]
     Bot,
     /// USB Attached SCSI: QEMU's `usb-uas`, which speaks nothing else.
     Uas,
@@ -45,6 +47,8 @@ pub struct UsbDisk {
     /// The port of the bus; the first free one where there is none. QEMU 7.2 wants different ports
     /// for disks on different controllers that are not on PCI.
     pub port: Option<u8>,
+    /// Sectors of 512 bytes that cannot be read: the disk says that its medium is bad there.
+    pub bad_sectors: Vec<u64>,
 }
 
 impl UsbDisk {
@@ -57,6 +61,7 @@ impl UsbDisk {
             block_size: 512,
             speaks: Device::Bot,
             port: None,
+            bad_sectors: Vec::new(),
         }
     }
 
@@ -122,12 +127,23 @@ impl UsbDisk {
 
     fn block_node(&self) -> Value {
         let read_only = self.access == Access::ReadOnly;
+        let file = json!({ "driver": "file", "filename": self.image, "read-only": read_only });
         json!({
             "driver": image_format(&self.image).unwrap_or(RAW),
             "node-name": self.id,
             "read-only": read_only,
-            "file": { "driver": "file", "filename": self.image, "read-only": read_only },
+            "file": self.with_faults(file),
         })
+    }
+
+    /// The file behind QEMU's fault injection, where there are faults.
+    fn with_faults(&self, file: Value) -> Value {
+        if self.bad_sectors.is_empty() {
+            return file;
+        }
+        let fault = |sector: &u64| json!({ "event": "none", "iotype": "read", "errno": NO_DATA, "sector": sector });
+        let faults: Vec<_> = self.bad_sectors.iter().map(fault).collect();
+        json!({ "driver": "blkdebug", "image": file, "inject-error": faults })
     }
 }
 
@@ -176,6 +192,17 @@ mod tests {
         let words = disk.arguments("usb.0").join(" ");
         assert!(words.contains("usb-bot") && words.contains("\"logical_block_size\":4096"));
         assert!(!words.contains("usb-storage"));
+    }
+
+    #[test]
+    fn bad_sectors_are_put_between_the_image_and_its_file() {
+        let mut disk = UsbDisk::new("disk0", Path::new("x"), Access::ReadWrite);
+        assert_eq!(disk.block_node()["file"]["driver"], "file");
+        disk.bad_sectors = vec![9];
+        let node = disk.block_node();
+        assert_eq!(node["file"]["driver"], "blkdebug");
+        assert_eq!(node["file"]["inject-error"][0]["sector"], 9);
+        assert_eq!(node["file"]["image"]["filename"], "x");
     }
 
     #[test]

@@ -120,6 +120,11 @@ impl Ehci {
                 continue;
             };
             let reply = device.transact(around.now, address, endpoint, packet);
+            let ready = device.ready_at(endpoint, 0);
+            // A device may let go of the bus in the middle of a transaction.
+            if device.link(around.now).is_none() {
+                self.watch_link(around, index);
+            }
             if reply == Reply::Silent {
                 continue;
             }
@@ -128,8 +133,8 @@ impl Ehci {
                 "USB 2.0 §9.1.1.3",
                 "two devices answer at address {address}: only one at a time may be without its own"
             );
-            port.transactions += 1;
-            answer = (reply, device.ready_at(endpoint, 0));
+            self.ports[index].transactions += 1;
+            answer = (reply, ready);
         }
         answer
     }

@@ -9,6 +9,8 @@ use crate::device::Nanoseconds;
 pub enum Death {
     /// All registers read as ones, writes do nothing: it has left the bus.
     AllOnes,
+    /// An error of the system's bus: it halts and sets USBSTS.HSE.
+    HostSystemError,
     /// It looks well and executes nothing any more.
     Silent,
 }

@@ -202,6 +202,12 @@ impl Ehci {
     }
 
     fn die(&mut self, around: &mut Surroundings<'_>, death: Death) {
+        if death == Death::HostSystemError {
+            if self.operational.is_running() {
+                self.host_system_error(around);
+            }
+            return;
+        }
         self.death = Some(death);
         *around.noticed = true;
     }

@@ -166,7 +166,6 @@ impl Ehci {
         let port = &mut self.ports[index];
         port.power_device(around.now, false);
         let device = port.device.take();
-        // §4.2.2: the companion's disconnect gives the port back.
         if configured {
             port.owner = false;
         }
@@ -176,7 +175,13 @@ impl Ehci {
 
     /// Compares what the device shows with what the port says.
     pub(super) fn watch_link(&mut self, around: &mut Surroundings<'_>, index: usize) {
+        let configured = self.operational.configured;
         let port = &mut self.ports[index];
+        let left = |device: &dyn UsbDevice| device.link(around.now).is_none();
+        // §4.2.2: the companion's disconnect gives the port back.
+        if configured && port.device.as_deref().is_some_and(left) {
+            port.owner = false;
+        }
         match (port.connected, port.shows(around.now)) {
             (false, Some(link)) => {
                 port.connected = true;

@@ -239,6 +239,10 @@ impl UsbDevice for UasDisk {
         self.lock().ready_at(endpoint, stream)
     }
 
+    fn streams_ready(&self, now: Nanoseconds, endpoint: u8) -> Vec<(Nanoseconds, u16)> {
+        self.lock().streams_ready(now, endpoint)
+    }
+
     fn violations(&self) -> Vec<Violation> {
         UsbDevice::violations(&*self.lock())
     }

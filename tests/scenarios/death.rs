@@ -1,14 +1,13 @@
 //! A controller that dies: what is under way ends in time, it is started again, and its disks are
 //! back.
 
-use crate::rig::{CALL_LIMIT, HIGH_PORT, Rig, SUPER_PORT};
+use crate::controller::{self, Death, Faults, MENDABLE};
+use crate::rig::{CALL_LIMIT, FAST_PORT, FASTEST, HIGH_PORT, Rig, disk_at};
 use rootport::block::{BlockDevice, Lba};
 use rootport::time::Duration;
 use rootport::usb::ControllerState;
-use rootport_models::controller::xhci::{Death, Faults, Traits};
+use rootport_models::device::Nanoseconds;
 use rootport_models::device::field::good_stick;
-use rootport_models::device::scsi::LogicalUnit;
-use rootport_models::device::{Link, Nanoseconds, Script};
 use rootport_models::machine::Options;
 
 /// Reads until the controller has died at `at`: the disks are back after that.
@@ -20,14 +19,11 @@ fn dies(death: Death, at: Nanoseconds, seed: u64) {
         coherent: seed.is_multiple_of(2),
         ..Options::default()
     };
-    let mut rig = Rig::faulty(options, Traits::default(), faults);
+    let mut rig = Rig::faulty(options, controller::usual(), faults);
     let stick = good_stick();
-    let fast = Script::new()
-        .speed(Link::Super)
-        .unit(LogicalUnit::disk(65536, 512))
-        .build();
+    let fast = disk_at(FASTEST).build();
     rig.plug(HIGH_PORT, stick.clone());
-    rig.plug(SUPER_PORT, fast.clone());
+    rig.plug(FAST_PORT, fast.clone());
     let before = at.saturating_sub(2_000_000) / 1_000;
     rig.host
         .poll_until(Duration::from_micros(before), |_| false);
@@ -43,7 +39,7 @@ fn dies(death: Death, at: Nanoseconds, seed: u64) {
     if death == Death::AllOnes {
         return is_gone(&mut rig);
     }
-    for port in [HIGH_PORT, SUPER_PORT] {
+    for port in [HIGH_PORT, FAST_PORT] {
         let disk = rig.wait_for_disk(port);
         rig.check(disk, 1, 20);
         rig.write(disk, 5, &[1; 512]).unwrap();
@@ -59,16 +55,8 @@ fn dies(death: Death, at: Nanoseconds, seed: u64) {
 /// All registers read as ones: there is nothing to start again.
 fn is_gone(rig: &mut Rig) {
     rig.run(Duration::from_secs(60));
-    let states: Vec<_> = rig
-        .host
-        .bus()
-        .controllers()
-        .map(|(_, state, _)| state)
-        .collect();
-    assert!(
-        matches!(states[0], ControllerState::Failed(_)),
-        "{states:?}"
-    );
+    let state = rig.controller_state();
+    assert!(matches!(state, ControllerState::Failed(_)), "{state:?}");
     assert_eq!(rig.host.bus().devices().count(), 0);
     assert!(rig.host.first_disk().is_err());
 }
@@ -81,23 +69,11 @@ fn moments() -> impl Iterator<Item = (Nanoseconds, u64)> {
 }
 
 #[test]
-fn a_host_system_error_at_any_moment_is_followed_by_a_restart() {
-    for (at, seed) in moments() {
-        dies(Death::HostSystemError, at, seed);
-    }
-}
-
-#[test]
-fn a_controller_error_at_any_moment_is_followed_by_a_restart() {
-    for (at, seed) in moments() {
-        dies(Death::ControllerError, at, seed);
-    }
-}
-
-#[test]
-fn a_silent_death_at_any_moment_is_followed_by_a_restart() {
-    for (at, seed) in moments() {
-        dies(Death::Silent, at, seed);
+fn a_death_that_a_start_mends_is_followed_by_one_whenever_it_comes() {
+    for &death in MENDABLE {
+        for (at, seed) in moments() {
+            dies(death, at, seed);
+        }
     }
 }
 

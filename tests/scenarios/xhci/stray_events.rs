@@ -1,12 +1,13 @@
 //! Events that nothing caused: null pointers, slots that have gone, the wrong ring. Each is counted
 //! and ignored, and the work goes on.
 
-use crate::rig::{HIGH_PORT, Rig};
 use rootport::block::{BlockDevice, Lba};
-use rootport_models::controller::xhci::{Faults, Traits};
 use rootport_models::device::MILLISECOND;
 use rootport_models::device::field::good_stick;
 use rootport_models::machine::Options;
+
+use super::{Faults, Traits};
+use crate::rig::{HIGH_PORT, Rig};
 
 /// An event's words from its pointer, code, kind, slot and endpoint (xHCI 1.2 §6.4.2).
 fn event(pointer: u64, code: u32, kind: u32, slot: u32, endpoint: u32) -> [u32; 4] {

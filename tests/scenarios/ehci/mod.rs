@@ -1,0 +1,97 @@
+//! An EHCI under the scenarios, and what is about EHCI alone: the doorbell, companions, a schedule
+//! that a boot loader has left.
+
+mod companion;
+mod doorbell;
+mod errors;
+mod left_running;
+mod shapes;
+
+use rootport::host::Controller;
+use rootport::host::ehci::{Ehci, EhciMemory, Interrupts};
+use rootport_models::adapter::ModelPlatform;
+use rootport_models::device::Link;
+use rootport_models::machine::Machine;
+
+use crate::rig::ModelController;
+
+pub(crate) use rootport::host::ehci::Options as Driver;
+pub(crate) use rootport_models::controller::ehci::{Death, Faults, Traits, TransferFault};
+
+/// The links of its ports.
+pub(crate) const LINKS: &[Link] = &[Link::High];
+
+/// A transfer that never ends.
+pub(crate) const NEVER_ENDS: TransferFault = TransferFault::Never;
+
+/// Errors that halt a queue (EHCI 1.0 §4.10.3, §4.15.1): babble, transaction error, stall.
+pub(crate) const HALTING: &[TransferFault] = &[
+    TransferFault::Babble,
+    TransferFault::Transaction,
+    TransferFault::Stall,
+];
+
+/// Everything that a transfer may end badly with.
+pub(crate) const BAD_ENDS: &[TransferFault] = &[
+    TransferFault::DataBuffer,
+    TransferFault::Babble,
+    TransferFault::Transaction,
+    TransferFault::Stall,
+];
+
+/// Ways to die that a start of the controller mends.
+pub(crate) const MENDABLE: &[Death] = &[Death::HostSystemError, Death::Silent];
+
+/// The usual controller: four ports.
+pub(crate) fn usual() -> Traits {
+    Traits {
+        ports: 4,
+        ..Traits::default()
+    }
+}
+
+/// One whose addresses have 32 bits.
+pub(crate) fn addresses_32() -> Traits {
+    usual()
+}
+
+/// One whose addresses have 64 bits.
+pub(crate) fn addresses_64() -> Traits {
+    Traits {
+        addresses_64: true,
+        ..usual()
+    }
+}
+
+/// All ways to be interrupted, as the hardware and as the driver have it.
+pub(crate) fn interrupting() -> Vec<(Traits, Driver)> {
+    let driver = Driver {
+        interrupts: Interrupts::Wired,
+        ..Driver::default()
+    };
+    vec![(usual(), driver)]
+}
+
+/// Puts a controller into the machine; its index.
+pub(crate) fn add(machine: &Machine, traits: Traits, faults: Faults) -> usize {
+    machine.add_faulty_ehci(traits, faults)
+}
+
+/// The driver of a controller, with its interrupt half in the machine's table.
+pub(crate) fn drive(
+    machine: &Machine,
+    platform: &ModelPlatform,
+    index: usize,
+    driver: Driver,
+) -> ModelController {
+    let memory: &'static mut EhciMemory<8, 32, 64> = Box::leak(Box::new(EhciMemory::new()));
+    let ehci = Ehci::new(platform.bus(index), 0, memory.slices(), driver);
+    let ehci = ehci.expect("the model is a plausible controller");
+    if driver.interrupts != Interrupts::Polled {
+        let half = ehci.interrupt_half();
+        machine.on_interrupt(index, move || {
+            half.acknowledge();
+        });
+    }
+    Controller::Ehci(ehci)
+}

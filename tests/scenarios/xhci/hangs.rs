@@ -1,0 +1,71 @@
+//! A controller that is not ready after its reset, a command ring that is stuck, and one that does not
+//! halt.
+
+use rootport::block::BlockError;
+use rootport::host::ControllerFault;
+use rootport::time::Duration;
+use rootport::usb::ControllerState;
+use rootport_models::controller::xhci::CompletionFault;
+use rootport_models::device::field::good_stick;
+use rootport_models::machine::Options;
+
+use super::{Faults, usual};
+use crate::rig::{CALL_LIMIT, HIGH_PORT, OTHER_PORT, Rig};
+use crate::scenarios::hangs::cannot_be_started;
+
+#[test]
+fn a_controller_that_is_never_ready_fails_with_the_reason_in_time() {
+    let mut faults = Faults::none();
+    faults.never_ready = true;
+    cannot_be_started(faults, ControllerFault::ResetTimeout);
+}
+
+#[test]
+fn a_command_ring_that_cannot_be_aborted_costs_a_restart_and_the_disks_come_back() {
+    for command in 0..7 {
+        let mut faults = Faults::none();
+        faults.abort_hangs = true;
+        faults.commands.insert(command, CompletionFault::Never);
+        let mut rig = Rig::faulty(Options::default(), usual(), faults);
+        rig.plug(HIGH_PORT, good_stick());
+        rig.plug(OTHER_PORT, good_stick());
+        for port in [HIGH_PORT, OTHER_PORT] {
+            let disk = rig.wait_for_disk(port);
+            rig.within(CALL_LIMIT, |rig| rig.check(disk, 0, 8));
+        }
+        assert_eq!(rig.controller_state(), ControllerState::Running);
+    }
+}
+
+#[test]
+fn a_controller_that_does_not_halt_is_cut_off_from_memory_and_given_up() {
+    let mut faults = Faults::none();
+    faults.never_halts = true;
+    faults.abort_hangs = true;
+    faults.commands.insert(3, CompletionFault::Never);
+    let mut rig = Rig::faulty(Options::default(), usual(), faults);
+    let disk = rig.disk(HIGH_PORT, good_stick());
+    rig.check(disk, 0, 8);
+    // Its first command after the disk is there: another one is plugged in.
+    rig.plug(OTHER_PORT, good_stick());
+    rig.run(Duration::from_secs(30));
+    let halt = ControllerState::Failed(ControllerFault::HaltTimeout);
+    assert_eq!(rig.controller_state(), halt);
+    assert_eq!(rig.read(disk, 0, 512), Err(BlockError::Disconnected));
+    assert_eq!(rig.host.bus().devices().count(), 0);
+}
+
+#[test]
+fn a_controller_that_is_stuck_again_and_again_is_given_up() {
+    let mut faults = Faults::none();
+    faults.abort_hangs = true;
+    for command in 0..20 {
+        faults.commands.insert(command, CompletionFault::Never);
+    }
+    let mut rig = Rig::faulty(Options::default(), usual(), faults);
+    rig.plug(HIGH_PORT, good_stick());
+    rig.run(Duration::from_secs(120));
+    let given_up = ControllerState::Failed(ControllerFault::CommandRingStuck);
+    assert_eq!(rig.controller_state(), given_up);
+    assert_eq!(rig.host.bus().devices().count(), 0);
+}

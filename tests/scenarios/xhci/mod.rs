@@ -1,0 +1,116 @@
+//! An xHCI under the scenarios, and what is about xHCI alone: commands, event rings, SuperSpeed.
+
+mod commands;
+mod full_speed;
+mod hangs;
+mod interrupts;
+mod shapes;
+mod stray_events;
+mod super_speed;
+
+use rootport::host::Controller;
+use rootport::host::xhci::{Interrupts, Xhci, XhciMemory};
+use rootport_models::adapter::ModelPlatform;
+use rootport_models::controller::xhci::{CompletionFault, Signal};
+use rootport_models::device::Link;
+use rootport_models::machine::Machine;
+
+use crate::rig::ModelController;
+
+pub(crate) use rootport::host::xhci::Options as Driver;
+pub(crate) use rootport_models::controller::xhci::{Death, Faults, Traits};
+
+/// What a transfer may be made to end with.
+pub(crate) type TransferFault = CompletionFault;
+
+/// The links of its ports, the slowest first.
+pub(crate) const LINKS: &[Link] = &[Link::High, Link::Super];
+
+/// A transfer that never ends.
+pub(crate) const NEVER_ENDS: TransferFault = CompletionFault::Never;
+
+/// Errors that halt an endpoint (xHCI 1.2 table 6-90): babble, transaction error, stall.
+pub(crate) const HALTING: &[TransferFault] = &[
+    CompletionFault::Code(3),
+    CompletionFault::Code(4),
+    CompletionFault::Code(6),
+];
+
+/// Codes that a transfer may end with (xHCI 1.2 table 6-90): data buffer error, babble, transaction
+/// error, TRB error, stall, split error, and a vendor's own.
+pub(crate) const BAD_ENDS: &[TransferFault] = &[
+    CompletionFault::Code(2),
+    CompletionFault::Code(3),
+    CompletionFault::Code(4),
+    CompletionFault::Code(5),
+    CompletionFault::Code(6),
+    CompletionFault::Code(36),
+    CompletionFault::Code(200),
+];
+
+/// Ways to die that a start of the controller mends.
+pub(crate) const MENDABLE: &[Death] = &[
+    Death::HostSystemError,
+    Death::ControllerError,
+    Death::Silent,
+];
+
+/// The usual controller: two USB 2 ports, then two SuperSpeed ports.
+pub(crate) fn usual() -> Traits {
+    Traits::default()
+}
+
+/// One whose addresses have 32 bits.
+pub(crate) fn addresses_32() -> Traits {
+    Traits::addresses_32()
+}
+
+/// One whose addresses have 64 bits.
+pub(crate) fn addresses_64() -> Traits {
+    Traits::default()
+}
+
+/// All ways to be interrupted, as the hardware and as the driver have it.
+pub(crate) fn interrupting() -> Vec<(Traits, Driver)> {
+    let kinds = [
+        (Interrupts::Wired, Signal::Wired),
+        (Interrupts::Message, Signal::Message),
+    ];
+    kinds.map(interrupting_by).to_vec()
+}
+
+fn interrupting_by((interrupts, signal): (Interrupts, Signal)) -> (Traits, Driver) {
+    let traits = Traits {
+        signal,
+        ..Traits::default()
+    };
+    let driver = Driver {
+        interrupts,
+        ..Driver::default()
+    };
+    (traits, driver)
+}
+
+/// Puts a controller into the machine; its index.
+pub(crate) fn add(machine: &Machine, traits: Traits, faults: Faults) -> usize {
+    machine.add_faulty_xhci(traits, faults)
+}
+
+/// The driver of a controller, with its interrupt half in the machine's table.
+pub(crate) fn drive(
+    machine: &Machine,
+    platform: &ModelPlatform,
+    index: usize,
+    driver: Driver,
+) -> ModelController {
+    let memory: &'static mut XhciMemory<8, 32, 64> = Box::leak(Box::new(XhciMemory::new()));
+    let xhci = Xhci::new(platform.bus(index), 0, memory.slices(), driver);
+    let xhci = xhci.expect("the model is a plausible controller");
+    if driver.interrupts != Interrupts::Polled {
+        let half = xhci.interrupt_half();
+        machine.on_interrupt(index, move || {
+            half.acknowledge();
+        });
+    }
+    Controller::Xhci(xhci)
+}
