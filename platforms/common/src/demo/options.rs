@@ -2,6 +2,7 @@
 
 use rootport::policy::Queueing;
 
+use crate::bench::workload::Load;
 use crate::power::Reason;
 
 /// What the image does.
@@ -73,6 +74,8 @@ pub struct Options {
     pub queueing: Option<Queueing>,
     /// `rootport.rounds`: how many times the shortest length of [`Mode::Bench`].
     pub rounds: u32,
+    /// `rootport.only`: the only load of [`Mode::Bench`]; all of them where it is `None`.
+    pub only: Option<Load>,
 }
 
 impl Options {
@@ -87,6 +90,7 @@ impl Options {
         waiting: Waiting::Asleep,
         queueing: None,
         rounds: 10,
+        only: None,
     };
 }
 
@@ -137,6 +141,7 @@ impl Options {
             "wait" => self.waiting = waiting(value)?,
             "queue" => self.queueing = Some(queueing(value)?),
             "rounds" => self.rounds = value.parse().ok()?,
+            "only" => self.only = Some(Load::named(value)?),
             _ => return None,
         }
         Some(())
