@@ -28,17 +28,25 @@ pub(crate) fn u32_le_at(bytes: &[u8], offset: usize) -> Option<u32> {
 
 /// The big-endian 16-bit number at `offset`.
 pub(crate) fn u16_be_at(bytes: &[u8], offset: usize) -> Option<u16> {
-    array_at(bytes, offset).map(u16::from_be_bytes)
+    big_endian_at(bytes, offset, 2).map(|number| number as u16)
 }
 
 /// The big-endian 32-bit number at `offset`.
 pub(crate) fn u32_be_at(bytes: &[u8], offset: usize) -> Option<u32> {
-    array_at(bytes, offset).map(u32::from_be_bytes)
+    big_endian_at(bytes, offset, 4).map(|number| number as u32)
 }
 
 /// The big-endian 64-bit number at `offset`.
 pub(crate) fn u64_be_at(bytes: &[u8], offset: usize) -> Option<u64> {
-    array_at(bytes, offset).map(u64::from_be_bytes)
+    big_endian_at(bytes, offset, 8)
+}
+
+/// Of any width, so that there is one of it in the program.
+#[inline(never)]
+fn big_endian_at(bytes: &[u8], offset: usize, width: usize) -> Option<u64> {
+    let number = bytes.get(offset..)?.get(..width)?;
+    let append = |number, byte: &u8| number << 8 | u64::from(*byte);
+    Some(number.iter().fold(0, append))
 }
 
 #[cfg(test)]

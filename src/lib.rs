@@ -11,7 +11,7 @@
 //!   +-----------------------------------------------+
 //!   | block    BlockDevice, requests, geometry      |   what a caller sees
 //!   | scsi     commands, sense, units               |   what a disk speaks      (no I/O)
-//!   | storage  choose, quirks, function, bot        |   how SCSI rides USB
+//!   | storage  choose, quirks, function, bot, uas   |   how SCSI rides USB
 //!   | usb      ports, enumeration, operations       |   the bus
 //!   | host     traits; xhci, ehci                   |   controllers
 //!   | soc      allwinner                            |   what a chip needs before they work
@@ -28,7 +28,7 @@
 //! whose calls return when they are done, and [`Host::submit`] takes requests that own their buffers.
 //! The protocols are machines that are fed with what happened and answer what to do next
 //! ([`usb::enumerate`], [`usb::operation`], [`storage::bot::machine`], [`scsi::bring_up`],
-//! [`scsi::unit`]); only `usb::bus` and `storage::bot::transport` act on the answers.
+//! [`storage::uas::machine`], [`scsi::unit`]); only `usb::bus` and the two transports act on the answers.
 //!
 //! # The life of a read
 //!
@@ -38,10 +38,10 @@
 //! |---|---|---|
 //! | the call borrows the buffer, if DMA can be cut off; else it takes the staging buffer | [`stack::Disk`] | the borrow, and the promise that nothing reaches it after the return |
 //! | it becomes a request, checked against the disk | [`block::Geometry::extent`], [`block::queue::RequestSlot`] | first block, count, memory, place in the order |
-//! | the disk's function is idle: the oldest request gets it | `stack::schedule` | which request the function works on |
-//! | a command of at most the transfer limit | [`scsi::unit::UnitEntry`], [`scsi::cdb::read`] | blocks done, blocks of this command, failures |
+//! | the disk's function takes a command: the oldest request that need not wait gets it | `stack::schedule` | which request and piece the command is for |
+//! | a command of at most the transfer limit | [`scsi::unit::UnitEntry`], [`scsi::cdb::read`] | blocks issued, commands in flight, failures |
 //! | the buffer is mapped for the controller: first pass over the cache | [`dma::Mapping`] | segments, bounced ends |
-//! | the command wrapper, then data and status | [`storage::bot::machine::Machine`], [`storage::bot::transport::Transport`] | phase, tag, deadline |
+//! | the command wrapper, then data and status; over UAS all three, on pipes of their own | [`storage::bot::machine::Machine`], [`storage::bot::transport::Transport`]; [`storage::uas`] | phase, tag, deadline |
 //! | transfers with a token that finds the way back | [`usb::Bus::submit`] | function and tag, in the token |
 //! | TRBs or qTDs, handed over by one bit | [`host::Endpoints::submit`] | place in the ring or queue, length of each piece |
 //! | doorbell, after [`dma::release`]; EHCI needs none | [`host::Endpoints::kick`] | nothing |

@@ -22,6 +22,27 @@ pub enum Queueing {
     StatusLast,
 }
 
+/// Whether UAS is used: for boards on which nobody has seen it work.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum UasUse {
+    /// Where device, controller and what is known of them allow it.
+    #[default]
+    WherePossible,
+    /// Not at all: Bulk-Only only.
+    Never,
+}
+
+/// Which devices are asked questions that a disk can be used without, and sent commands that few
+/// hosts send: REPORT LUNS, mode page 08, forced unit access, WRITE SAME.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Trust {
+    /// Those that speak UAS. Many a Bulk-Only device dies of a question that its maker never heard.
+    #[default]
+    ByTransport,
+    /// All, for enclosures that are known to stand it.
+    Everyone,
+}
+
 /// Deadlines and limits of the stack. The defaults suit disks of every age; an embedder may change
 /// any of them before the first device is there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,6 +72,21 @@ pub struct Policy {
     pub transfer_super: u32,
     /// When Bulk-Only data and status are queued.
     pub queueing: Queueing,
+    /// The most commands in flight on a UAS device. Policy: what QEMU and most bridges leave of
+    /// their 16 streams.
+    pub depth: u8,
+    /// A device may take so long to end commands early when it is told to.
+    pub task_management: Duration,
+    /// Whether UAS is used at all.
+    pub uas: UasUse,
+    /// A device that speaks UAS and was reset so often within [`Policy::uas_window`] is used over
+    /// Bulk-Only from then on, if it can, until it is pulled. Policy: one reset may be the cable's
+    /// fault.
+    pub uas_resets: u8,
+    /// See [`Policy::uas_resets`]. [`Duration::MAX`]: all resets since it was plugged in count.
+    pub uas_window: Duration,
+    /// Which devices are trusted with rare questions and commands.
+    pub trust: Trust,
 }
 
 impl Policy {
@@ -66,6 +102,12 @@ impl Policy {
         transfer_high: 240 * 512,
         transfer_super: 1 << 20,
         queueing: Queueing::AfterCommand,
+        depth: 14,
+        task_management: Duration::from_secs(2),
+        uas: UasUse::WherePossible,
+        uas_resets: 2,
+        uas_window: Duration::from_secs(60),
+        trust: Trust::ByTransport,
     };
 }
 

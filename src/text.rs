@@ -25,41 +25,16 @@ impl<const N: usize> Text<N> {
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Self {
         let mut text = Self::EMPTY;
-        let end = bytes.iter().position(|byte| *byte == 0);
-        let trimmed = bytes
-            .get(..end.unwrap_or(bytes.len()))
-            .unwrap_or_default()
-            .trim_ascii();
-        for (slot, byte) in text.bytes.iter_mut().zip(trimmed) {
-            *slot = match byte {
-                b' '..=b'~' => *byte,
-                _ => b'?',
-            };
-            text.length += 1;
-        }
-        text.trim_end();
+        text.length = keep(&mut text.bytes, bytes);
         text
     }
 
-    /// The same from characters.
+    /// The same from code units of UTF-16. A surrogate pair becomes one `?`.
     #[must_use]
-    pub fn from_chars(characters: impl Iterator<Item = char>) -> Self {
-        let mut bytes = [0; N];
-        let mut length = 0;
-        let visible = characters.skip_while(|character| character.is_ascii_whitespace());
-        for (slot, character) in bytes.iter_mut().zip(visible) {
-            *slot = u8::try_from(character).unwrap_or(b'?');
-            length += 1;
-        }
-        Self::from_bytes(bytes.get(..length).unwrap_or_default())
-    }
-
-    /// Cutting to `N` bytes may have left a blank at the end.
-    fn trim_end(&mut self) {
-        self.length = self.as_str().trim_ascii_end().len();
-        for slot in self.bytes.iter_mut().skip(self.length) {
-            *slot = 0;
-        }
+    pub fn from_utf16(units: &[[u8; 2]]) -> Self {
+        let mut text = Self::EMPTY;
+        text.length = keep_utf16(&mut text.bytes, units);
+        text
     }
 
     /// The text.
@@ -75,6 +50,48 @@ impl<const N: usize> Text<N> {
     pub const fn is_empty(&self) -> bool {
         self.length == 0
     }
+}
+
+/// Fills `into`, which is zero, with a text, and answers how long it is. Of every length, so that
+/// there is one of it in the program.
+#[inline(never)]
+fn keep(into: &mut [u8], text: &[u8]) -> usize {
+    let mut length = 0;
+    let mut end = 0;
+    for byte in text.iter().take_while(|byte| **byte != 0) {
+        let is_blank = byte.is_ascii_whitespace();
+        if is_blank && length == 0 {
+            continue;
+        }
+        let Some(slot) = into.get_mut(length) else {
+            break;
+        };
+        *slot = match byte {
+            b' '..=b'~' => *byte,
+            _ => b'?',
+        };
+        length += 1;
+        if !is_blank {
+            end = length;
+        }
+    }
+    into.iter_mut().skip(end).for_each(|slot| *slot = 0);
+    end
+}
+
+/// The most code units that a string descriptor has.
+const UNITS: usize = 126;
+
+#[inline(never)]
+fn keep_utf16(into: &mut [u8], units: &[[u8; 2]]) -> usize {
+    let mut narrow = [0; UNITS];
+    let units = units.iter().map(|unit| u16::from_le_bytes(*unit));
+    let is_second_half = |unit: &u16| (0xdc00..=0xdfff).contains(unit);
+    let characters = units.filter(|unit| !is_second_half(unit));
+    for (slot, unit) in narrow.iter_mut().zip(characters) {
+        *slot = u8::try_from(unit).unwrap_or(b'?');
+    }
+    keep(into, &narrow)
 }
 
 impl<const N: usize> fmt::Display for Text<N> {
@@ -105,14 +122,18 @@ mod tests {
         assert_eq!(Text::<8>::from_bytes(b"A\x1b[\xff").as_str(), "A?[?");
     }
 
+    fn from_utf16(text: &str) -> Text<4> {
+        let units: Vec<_> = text.encode_utf16().map(u16::to_le_bytes).collect();
+        Text::from_utf16(&units)
+    }
+
     #[test]
-    fn characters_are_taken_as_bytes_are() {
-        assert_eq!(Text::<4>::from_chars("  ABCDE".chars()).as_str(), "ABCD");
-        assert_eq!(
-            Text::<8>::from_chars("\u{20ac}5 \u{e9}".chars()).as_str(),
-            "?5 ?"
-        );
-        assert!(Text::<8>::from_chars("".chars()).is_empty());
+    fn code_units_are_taken_as_bytes_are() {
+        assert_eq!(from_utf16("  ABCDE").as_str(), "ABCD");
+        assert_eq!(from_utf16("\u{20ac}5 \u{e9}").as_str(), "?5 ?");
+        assert_eq!(from_utf16("A\u{1f600}B").as_str(), "A?B");
+        assert_eq!(from_utf16("AB\0C").as_str(), "AB");
+        assert!(from_utf16("").is_empty());
     }
 
     #[test]

@@ -5,6 +5,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
+use rootport::scsi::ata::{AtaIdentity, Health, Prognosis, SectorFault};
 use rootport::scsi::capacity::{BlockLength, Capacity, Capacity10, CapacityFault};
 use rootport::scsi::cdb::{self, Cdb, DataPhase, Extent, UnitAccess};
 use rootport::scsi::inquiry::Inquiry;
@@ -49,6 +50,15 @@ fn named_blocks(cdb: &Cdb) -> (u64, u32) {
         16 => (number(2..10), number(10..14) as u32),
         other => panic!("{other} bytes"),
     }
+}
+
+/// 512 bytes that add up to 0.
+fn ata_sector() -> impl Strategy<Value = Vec<u8>> {
+    vec(any::<u8>(), 511).prop_map(|mut bytes| {
+        let sum = bytes.iter().fold(0_u8, |sum, byte| sum.wrapping_add(*byte));
+        bytes.push(0_u8.wrapping_sub(sum));
+        bytes
+    })
 }
 
 fn status_wrapper(tag: u32, residue: u32, status: u8) -> Vec<u8> {
@@ -138,7 +148,7 @@ proptest! {
         prop_assert_eq!(fixed, descriptor);
         prop_assert_eq!(fixed.key as u8, key);
         prop_assert_eq!((fixed.asc, fixed.ascq), (asc, ascq));
-        prop_assert_eq!(fixed.information, Some(u64::from(block)));
+        prop_assert_eq!(fixed.information(), Some(u64::from(block)));
     }
 
     #[test]
@@ -225,7 +235,7 @@ proptest! {
                 prop_assert_eq!(bytes[12], status);
             }
             Err(CswFault::WrongLength { found }) => {
-                prop_assert!(found == bytes.len() && found != 13);
+                prop_assert!(found as usize == bytes.len() && found != 13);
             }
             Err(CswFault::WrongSignature { .. }) => prop_assert_ne!(&bytes[..4], b"USBS"),
             Err(CswFault::WrongTag { found }) => {
@@ -280,5 +290,65 @@ proptest! {
         prop_assert_eq!(usize::from(wire[14]), block);
         prop_assert_eq!(&wire[15..15 + block], &bytes[..block]);
         prop_assert!(wire[15 + block..].iter().all(|byte| *byte == 0));
+    }
+
+    #[test]
+    fn smart_data_of_any_content_are_read_if_they_add_up(bytes in ata_sector()) {
+        let health = Health::parse(&bytes).expect("they add up");
+        prop_assert_eq!(health.prognosis, Prognosis::Unknown);
+        prop_assert!(health.power_on_hours.is_none_or(|hours| hours < 1 << 24));
+    }
+
+    #[test]
+    fn one_wrong_bit_of_smart_data_is_found(
+        mut bytes in ata_sector(),
+        at in 0..512_usize,
+        bit in 0..8_u8,
+    ) {
+        bytes[at] ^= 1 << bit;
+        prop_assert_eq!(Health::parse(&bytes), Err(SectorFault::Checksum));
+    }
+
+    #[test]
+    fn smart_data_that_did_not_come_whole_say_nothing(bytes in vec(any::<u8>(), 0..512)) {
+        let have = bytes.len();
+        prop_assert_eq!(Health::parse(&bytes), Err(SectorFault::TooShort { have }));
+        prop_assert_eq!(AtaIdentity::parse(&bytes), Err(SectorFault::TooShort { have }));
+    }
+
+    #[test]
+    fn identify_data_of_any_content_give_printable_names(bytes in vec(any::<u8>(), 512..600)) {
+        if let Ok(identity) = AtaIdentity::parse(&bytes) {
+            prop_assert!(is_printable(identity.model.as_str()));
+            prop_assert!(is_printable(identity.serial.as_str()));
+            prop_assert!(is_printable(identity.firmware.as_str()));
+        }
+    }
+
+    #[test]
+    fn registers_come_only_with_their_code(
+        bytes in noise_behind(&[0x70, 0x71, 0x72, 0x73, 0xf0, 0xf2]),
+    ) {
+        let sense = Sense::parse(&bytes);
+        if let Some(registers) = sense.ata_registers() {
+            prop_assert_eq!((sense.asc, sense.ascq), (0x00, 0x1d));
+            let told: Vec<u8> = registers.lba.to_vec();
+            prop_assert!(told.iter().all(|byte| bytes.contains(byte)));
+        }
+    }
+
+    #[test]
+    fn a_status_return_descriptor_is_found_behind_any_other(
+        other in vec(any::<u8>(), 0..40),
+        lba in any::<[u8; 3]>(),
+    ) {
+        let [low, mid, high] = lba;
+        let mut bytes = vec![0x72, 1, 0x00, 0x1d, 0, 0, 0, 0];
+        bytes[7] = (other.len() + 16) as u8;
+        bytes.extend([0x80, other.len() as u8]);
+        bytes.extend(&other);
+        bytes.extend([0x09, 0x0c, 0, 0, 0, 0, 0, low, 0, mid, 0, high, 0xa0, 0x50]);
+        let registers = Sense::parse(&bytes).ata_registers();
+        prop_assert_eq!(registers.map(|registers| registers.lba), Some(lba));
     }
 }

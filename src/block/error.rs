@@ -16,6 +16,21 @@ pub struct SenseCode {
     pub ascq: u8,
 }
 
+impl SenseCode {
+    /// 5/20/00: the command is unknown.
+    pub const UNKNOWN_COMMAND: Self = Self::illegal_request(0x20);
+    /// 5/24/00: a field of the command is not allowed.
+    pub const BAD_FIELD: Self = Self::illegal_request(0x24);
+
+    const fn illegal_request(asc: u8) -> Self {
+        Self {
+            key: 5,
+            asc,
+            ascq: 0,
+        }
+    }
+}
+
 impl fmt::Display for SenseCode {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
@@ -62,6 +77,10 @@ pub enum BlockError {
     },
     /// The disk failed the command, also when it was tried again.
     Device(SenseCode),
+    /// The disk does not know what it was asked for, or it said that it does not, or a policy for it
+    /// keeps the command from it; the sense is the disk's own, or what it would say. It is well: do
+    /// without.
+    Unsupported(SenseCode),
     /// The disk moved fewer bytes than it was asked to and called that good.
     Short {
         /// Bytes that were moved.
@@ -127,6 +146,9 @@ impl fmt::Display for BlockError {
             }
             Self::Medium { lba: None, sense } => write!(formatter, "the medium is bad ({sense})"),
             Self::Device(sense) => write!(formatter, "the disk failed the command ({sense})"),
+            Self::Unsupported(sense) => {
+                write!(formatter, "the disk does not have this command ({sense})")
+            }
             Self::Short { moved } => write!(formatter, "the disk moved only {moved} bytes"),
             Self::Timeout => formatter.write_str("the disk did not answer in time"),
             Self::Protocol => formatter.write_str("the disk's answer made no sense"),

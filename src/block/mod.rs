@@ -3,6 +3,7 @@
 //! [`BlockDevice`] is the blocking face, for boot loaders; [`queue`] has the requests of the queue
 //! face. Nothing here knows about USB or SCSI: the stack implements it, and file systems sit on it.
 
+pub mod ata;
 pub mod durability;
 mod error;
 pub mod queue;
@@ -22,6 +23,36 @@ pub enum FlushSupport {
     NoFlushCommand,
 }
 
+/// Where a write is when it has ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum WriteCache {
+    /// Nobody knows: count on a cache.
+    #[default]
+    Unknown,
+    /// In a cache, perhaps: a flush or a write with [`Stored::OnMedium`] gets it to the medium.
+    WriteBack,
+    /// On the medium, as the disk says.
+    WriteThrough,
+}
+
+/// When a write ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Stored {
+    /// When the disk has the data, be it in a cache.
+    #[default]
+    InCache,
+    /// When the data are on the medium.
+    #[doc(alias = "FUA")]
+    OnMedium,
+}
+
+/// How a write is to be done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct WriteOptions {
+    /// When it ends.
+    pub stored: Stored,
+}
+
 /// Size and nature of a disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Geometry {
@@ -37,6 +68,8 @@ pub struct Geometry {
     pub removable: bool,
     /// Whether a flush reaches the medium.
     pub flush: FlushSupport,
+    /// Whether writes end in a cache. Known only of disks that may be asked: over UAS.
+    pub cache: WriteCache,
     /// The most blocks of one command, at least 1. Longer requests are cut.
     pub transfer_blocks: u32,
 }
@@ -67,6 +100,18 @@ impl Geometry {
         let blocks = (length >> self.block_bytes.trailing_zeros()) as u64;
         match lba.0.checked_add(blocks) {
             Some(end) if end <= self.blocks => Ok(blocks),
+            _ => Err(BlockError::OutOfRange { lba, blocks }),
+        }
+    }
+
+    /// Whether `blocks` blocks from `lba` on lie on the disk.
+    ///
+    /// # Errors
+    ///
+    /// [`BlockError::OutOfRange`] if they do not, or are none.
+    pub fn range(&self, lba: Lba, blocks: u64) -> Result<(), BlockError> {
+        match lba.0.checked_add(blocks) {
+            Some(end) if end <= self.blocks && blocks != 0 => Ok(()),
             _ => Err(BlockError::OutOfRange { lba, blocks }),
         }
     }
@@ -120,6 +165,7 @@ mod tests {
         writable: true,
         removable: false,
         flush: FlushSupport::Command,
+        cache: WriteCache::Unknown,
         transfer_blocks: 30,
     };
 
@@ -143,5 +189,15 @@ mod tests {
         };
         assert_eq!(DISK.extent(Lba(99), 8192), Err(beyond));
         assert!(DISK.extent(Lba(u64::MAX), 4096).is_err());
+    }
+
+    #[test]
+    fn a_range_has_blocks_and_ends_on_the_disk() {
+        assert_eq!(DISK.range(Lba(98), 2), Ok(()));
+        for (lba, blocks) in [(99, 2), (5, 0), (u64::MAX, 1), (1, u64::MAX)] {
+            let lba = Lba(lba);
+            let refused = BlockError::OutOfRange { lba, blocks };
+            assert_eq!(DISK.range(lba, blocks), Err(refused));
+        }
     }
 }

@@ -22,7 +22,7 @@ impl<const N: usize> Block<'_, N> {
     ///
     /// `N` bytes at `start`, which is a multiple of 4, lie in a piece of the pool that lives as long
     /// as the block.
-    #[inline(always)]
+    #[inline]
     pub(super) unsafe fn new(start: NonNull<u8>) -> Self {
         Self {
             start,
@@ -31,7 +31,7 @@ impl<const N: usize> Block<'_, N> {
     }
 
     /// Reads the 32-bit field at byte `OFFSET`.
-    #[inline(always)]
+    #[inline]
     #[must_use]
     pub fn read32<const OFFSET: usize>(&self) -> u32 {
         const { assert!(OFFSET.is_multiple_of(4) && OFFSET + 4 <= N) }
@@ -40,7 +40,7 @@ impl<const N: usize> Block<'_, N> {
     }
 
     /// Writes the 32-bit field at byte `OFFSET`.
-    #[inline(always)]
+    #[inline]
     pub fn write32<const OFFSET: usize>(&self, value: u32) {
         const { assert!(OFFSET.is_multiple_of(4) && OFFSET + 4 <= N) }
         // SAFETY: as for the read.
@@ -48,7 +48,7 @@ impl<const N: usize> Block<'_, N> {
     }
 
     /// Reads the first `COUNT` 32-bit fields.
-    #[inline(always)]
+    #[inline]
     #[must_use]
     pub fn read<const COUNT: usize>(&self) -> [u32; COUNT] {
         const { assert!(4 * COUNT <= N) }
@@ -59,7 +59,7 @@ impl<const N: usize> Block<'_, N> {
     }
 
     /// Writes the first `COUNT` 32-bit fields, in their order.
-    #[inline(always)]
+    #[inline]
     pub fn write<const COUNT: usize>(&self, fields: [u32; COUNT]) {
         const { assert!(4 * COUNT <= N) }
         for (index, field) in fields.into_iter().enumerate() {
@@ -70,7 +70,7 @@ impl<const N: usize> Block<'_, N> {
 
     /// Writes element `index` of the array of `COUNT` 32-bit fields at byte `OFFSET`. An index
     /// outside of the array is not written.
-    #[inline(always)]
+    #[inline]
     pub fn write_element<const OFFSET: usize, const COUNT: usize>(&self, index: usize, value: u32) {
         const { assert!(OFFSET.is_multiple_of(4) && OFFSET + 4 * COUNT <= N) }
         if index < COUNT {
@@ -82,13 +82,57 @@ impl<const N: usize> Block<'_, N> {
     /// # Safety
     ///
     /// `offset` is a multiple of 4, and four bytes from there lie in the block.
-    #[inline(always)]
+    #[inline]
     unsafe fn store(&self, offset: usize, value: u32) {
         // SAFETY: the caller's promise.
         let at = unsafe { self.start.add(offset) };
         // SAFETY: inside the block and aligned; nothing borrows the piece.
         unsafe { at.cast::<u32>().write_volatile(value.to_le()) };
         arch::stored(at, size_of_val(&value));
+    }
+}
+
+/// Structures of `N` bytes, one behind the other from the start of a piece of the pool: a ring. That
+/// they lie in the piece was checked when the row was made; an index is checked by one comparison.
+///
+/// It stays valid as the piece's own handle does: memory of the pool is memory of the pool, also
+/// when it was given back.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<const N: usize> {
+    start: NonNull<u8>,
+    count: u32,
+}
+
+// SAFETY: an address in the pool, accessed with single volatile loads and stores; no tie to a thread.
+unsafe impl<const N: usize> Send for Row<N> {}
+
+impl<const N: usize> Row<N> {
+    /// # Safety
+    ///
+    /// `count` times `N` bytes at `start`, which is a multiple of 4 as `N` is, lie in a piece of the
+    /// pool.
+    pub(super) unsafe fn new(start: NonNull<u8>, count: u32) -> Self {
+        const { assert!(N.is_multiple_of(4)) }
+        Self { start, count }
+    }
+
+    /// The structure with this index, if there are so many.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, index: u32) -> Option<Block<'_, N>> {
+        // SAFETY: inside the row, which lies in the pool.
+        (index < self.count).then(|| unsafe { Block::new(self.start.add(index as usize * N)) })
+    }
+
+    /// The field at byte `OFFSET` of the structure with this index, to be looked at often. An index
+    /// outside means the first structure.
+    #[inline]
+    #[must_use]
+    pub fn watch<const OFFSET: usize>(&self, index: u32) -> Watched {
+        const { assert!(OFFSET.is_multiple_of(4) && OFFSET + 4 <= N) }
+        let index = if index < self.count { index } else { 0 };
+        // SAFETY: inside the row, which holds one structure at least where there is one to watch.
+        unsafe { Watched::new(self.start.add(index as usize * N + OFFSET).cast()) }
     }
 }
 
@@ -115,7 +159,7 @@ impl Watched {
     }
 
     /// Reads the field: one volatile load of a little-endian value.
-    #[inline(always)]
+    #[inline]
     #[must_use]
     pub fn read(self) -> u32 {
         // SAFETY: aligned and in the pool, which lives as long as the stack; nothing borrows it.

@@ -7,13 +7,15 @@
 //!   hardware. [`Rules`] give each structure its alignment and the boundary it must not cross;
 //! - [`streaming`] buffers: the caller's memory, reached directly, brought into step with the
 //!   device by [`Mapping`]'s two passes of cache maintenance;
-//! - a bounce line at each end of a streaming read whose ends share cache lines with other data.
+//! - bounce memory: a line at each end of a streaming read whose ends share cache lines with other
+//!   data, and pieces of the pool for buffers that the controller cannot reach at all.
 //!
 //! Nothing in coherent memory is ever borrowed as a Rust reference: every access is one volatile
 //! load or store, because the device may change it at any moment.
 
 mod address;
 mod block;
+mod bounce;
 mod buffer;
 mod pool;
 mod region;
@@ -22,9 +24,12 @@ pub mod streaming;
 pub(crate) mod testing;
 
 pub use address::BusAddress;
-pub use block::{Block, Watched};
+pub use block::{Block, Row, Watched};
+pub(crate) use bounce::Bounced;
 pub use buffer::{DmaBuffer, RawBuffer};
-pub use pool::{Allocation, Class, Owner, Pool, PoolError, PoolRecord, PoolUsage, Rules};
+pub use pool::{
+    Allocation, Class, Owner, Pool, PoolError, PoolRecord, PoolUsage, RawCoherent, Rules,
+};
 pub use region::CoherentRegion;
 pub use streaming::{DataDirection, Dma, MapError, Mapping, Segment, SegmentRules};
 

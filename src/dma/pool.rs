@@ -8,7 +8,7 @@
 
 use core::ptr::NonNull;
 
-use super::{Block, BusAddress, CoherentRegion, Watched};
+use super::{Block, BusAddress, CoherentRegion, Row};
 use crate::arch;
 
 /// What a piece of the pool is, for the ledger and its diagnostics.
@@ -108,14 +108,9 @@ impl PoolRecord {
 /// Why the pool has no memory to give.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PoolError {
-    /// No gap is long enough. Give the platform's coherent region more bytes: at least `needed`
-    /// more than now, of which `free` bytes are free in pieces that are too small.
-    Exhausted {
-        /// Bytes asked for.
-        needed: usize,
-        /// Bytes free in all.
-        free: usize,
-    },
+    /// No gap is long enough. Give the platform's coherent region more bytes: at least those of
+    /// [`PoolUsage::refused`] more than now.
+    Exhausted,
     /// The ledger is full: give the host's storage more [`PoolRecord`]s.
     LedgerFull,
 }
@@ -129,6 +124,8 @@ pub struct PoolUsage {
     pub used: usize,
     /// The most that was ever held.
     pub high_water: usize,
+    /// Bytes of the longest piece that was asked for in vain; 0 if none was.
+    pub refused: usize,
     /// Bytes held by each [`Class`], in the order of [`Class::ALL`].
     pub by_class: [usize; 8],
 }
@@ -145,6 +142,7 @@ pub struct Pool<'s> {
     records: &'s mut [PoolRecord],
     held: usize,
     high_water: usize,
+    refused: usize,
 }
 
 impl<'s> Pool<'s> {
@@ -156,6 +154,7 @@ impl<'s> Pool<'s> {
             records,
             held: 0,
             high_water: 0,
+            refused: 0,
         }
     }
 
@@ -172,10 +171,10 @@ impl<'s> Pool<'s> {
         rules: Rules,
     ) -> Result<Allocation, PoolError> {
         let length = length.max(1).next_multiple_of(GRANULE);
-        let (index, offset) = self.find_gap(length, rules).ok_or(PoolError::Exhausted {
-            needed: length,
-            free: self.region.length().saturating_sub(self.used()),
-        })?;
+        let Some((index, offset)) = self.find_gap(length, rules) else {
+            self.refused = self.refused.max(length);
+            return Err(PoolError::Exhausted);
+        };
         self.insert(
             index,
             PoolRecord {
@@ -230,6 +229,7 @@ impl<'s> Pool<'s> {
             capacity: self.region.length(),
             used: self.used(),
             high_water: self.high_water,
+            refused: self.refused,
             by_class,
         }
     }
@@ -328,7 +328,7 @@ impl<'s> Pool<'s> {
 /// Dropping the handle does not give the memory back: [`Pool::free`] or [`Pool::reclaim`] does.
 #[derive(Debug)]
 pub struct Allocation {
-    cpu: NonNull<u8>,
+    pub(super) cpu: NonNull<u8>,
     bus: BusAddress,
     length: usize,
 }
@@ -350,6 +350,18 @@ impl Allocation {
         self.length
     }
 
+    /// A handle of its own on a part, which lies at a multiple of 128 bytes. It is not to be freed: the
+    /// part ends with the whole.
+    #[must_use]
+    pub(crate) fn part(&self, offset: usize, length: usize) -> Option<Self> {
+        let part = self.raw(offset, length)?;
+        offset.is_multiple_of(128).then_some(Self {
+            cpu: part.cpu,
+            bus: part.bus,
+            length,
+        })
+    }
+
     /// The memory as a raw buffer in coherent memory: `length` bytes from `offset`, if they fit.
     #[must_use]
     pub fn raw(&self, offset: usize, length: usize) -> Option<RawCoherent> {
@@ -363,7 +375,7 @@ impl Allocation {
     }
 
     /// The structure of `N` bytes at byte `offset`, if it lies in the piece.
-    #[inline(always)]
+    #[inline]
     #[must_use]
     pub fn block<const N: usize>(&self, offset: usize) -> Option<Block<'_, N>> {
         let fits = self.length >= N && offset <= self.length - N && offset.is_multiple_of(4);
@@ -371,17 +383,17 @@ impl Allocation {
         fits.then(|| unsafe { Block::new(self.cpu.add(offset)) })
     }
 
-    /// The 32-bit field at byte `offset`, to be looked at often. An offset outside the piece means its
-    /// first field.
-    #[inline]
+    /// Its first structures of `N` bytes: `count` of them, or as many as it holds, and one at least.
+    /// `N` is a multiple of 4, and at most 128.
     #[must_use]
-    pub fn watch(&self, offset: usize) -> Watched {
-        let field = self.at::<u32>(offset).unwrap_or(self.cpu.cast());
-        // SAFETY: a piece has at least 128 bytes and is aligned to as many; `at` checks the rest.
-        unsafe { Watched::new(field) }
+    pub fn row<const N: usize>(&self, count: u32) -> Row<N> {
+        const { assert!(N.is_multiple_of(4) && N <= GRANULE) }
+        let most = (self.length / N) as u32;
+        // SAFETY: inside the piece, which has at least 128 bytes and is aligned to as many.
+        unsafe { Row::new(self.cpu, count.clamp(1, most.max(1))) }
     }
 
-    #[inline(always)]
+    #[inline]
     fn at<T>(&self, offset: usize) -> Option<NonNull<T>> {
         let end = offset.checked_add(size_of::<T>())?;
         let fits = end <= self.length && offset.is_multiple_of(align_of::<T>());
@@ -390,7 +402,7 @@ impl Allocation {
     }
 
     /// Reads 32 bits at byte `offset`.
-    #[inline(always)]
+    #[inline]
     #[must_use]
     pub fn read32(&self, offset: usize) -> u32 {
         match self.at::<u32>(offset) {
@@ -401,7 +413,7 @@ impl Allocation {
     }
 
     /// Writes 32 bits at byte `offset`.
-    #[inline(always)]
+    #[inline]
     pub fn write32(&self, offset: usize, value: u32) {
         if let Some(at) = self.at::<u32>(offset) {
             // SAFETY: aligned and inside the piece, which nothing borrows.
@@ -411,7 +423,7 @@ impl Allocation {
     }
 
     /// Reads 64 bits at byte `offset`.
-    #[inline(always)]
+    #[inline]
     #[must_use]
     pub fn read64(&self, offset: usize) -> u64 {
         match self.at::<u64>(offset) {
@@ -422,7 +434,7 @@ impl Allocation {
     }
 
     /// Writes 64 bits at byte `offset`.
-    #[inline(always)]
+    #[inline]
     pub fn write64(&self, offset: usize, value: u64) {
         if let Some(at) = self.at::<u64>(offset) {
             // SAFETY: aligned and inside the piece, which nothing borrows.
@@ -432,7 +444,7 @@ impl Allocation {
     }
 
     /// Reads `N` 32-bit words from byte `offset`, lowest first.
-    #[inline(always)]
+    #[inline]
     #[must_use]
     pub fn read_words<const N: usize>(&self, offset: usize) -> [u32; N] {
         let mut words = [0; N];
@@ -443,7 +455,7 @@ impl Allocation {
     }
 
     /// Writes words from byte `offset`, lowest first.
-    #[inline(always)]
+    #[inline]
     pub fn write_words(&self, offset: usize, words: &[u32]) {
         for (index, word) in words.iter().enumerate() {
             self.write32(offset + 4 * index, *word);

@@ -86,6 +86,16 @@ impl Segment {
     pub fn length(&self) -> u32 {
         self.length
     }
+
+    /// What is left of it behind the first `bytes`.
+    #[must_use]
+    pub(crate) fn behind(&self, bytes: u32) -> Self {
+        let bytes = bytes.min(self.length);
+        Self {
+            bus: self.bus.offset(u64::from(bytes)),
+            length: self.length - bytes,
+        }
+    }
 }
 
 impl From<RawCoherent> for Segment {
@@ -106,6 +116,9 @@ pub enum MapError {
     /// An end of the buffer shares a cache line, and the bounce area is too small for it. Align
     /// the buffer to the cache line.
     NoBounce,
+    /// The controller cannot reach the buffer itself, and the pool has no room to carry a block of
+    /// it. Give the platform's coherent region a block more, or move the buffer.
+    BounceExhausted,
     /// Longer than one mapping can be: 4 GiB - 1 bytes.
     TooLong,
 }
@@ -129,8 +142,19 @@ pub struct SegmentRules {
 pub struct Mapping {
     buffer: RawBuffer,
     bus: BusAddress,
-    direction: DataDirection,
+    care: Care,
     bounced: Option<BouncedEnds>,
+}
+
+/// What a mapping's memory wants when the device has let go of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Care {
+    /// It was read only.
+    None,
+    /// The device has written to it.
+    Invalidate,
+    /// It is the pool's: both sides see the same.
+    Coherent,
 }
 
 /// The ends of a read that go through the bounce area.
@@ -156,21 +180,23 @@ impl Pieces {
 }
 
 impl Mapping {
-    /// Maps `buffer` for a transfer and makes the first pass of cache maintenance.
+    /// Maps `buffer` for a transfer and makes the first pass of cache maintenance. The mapping is made
+    /// in `place`, which is empty.
     ///
     /// `bounce` holds the ends of a read that share cache lines.
     ///
     /// # Errors
     ///
-    /// [`MapError`] says why the controller cannot reach the buffer; nothing was changed.
+    /// [`MapError`] says why the controller cannot reach the buffer: the mapping is void.
     #[inline]
-    pub(crate) fn map(
+    pub(crate) fn map<'p>(
+        place: &'p mut Option<Self>,
         dma: &impl Dma,
         rules: SegmentRules,
         buffer: RawBuffer,
         direction: DataDirection,
         bounce: Option<&Allocation>,
-    ) -> Result<Self, MapError> {
+    ) -> Result<&'p Self, MapError> {
         u32::try_from(buffer.length).map_err(|_| MapError::TooLong)?;
         let bus = dma
             .bus_address(buffer.start, buffer.length)
@@ -179,37 +205,34 @@ impl Mapping {
             dma.returned(buffer.start, buffer.length);
             return Err(MapError::Unreachable);
         }
-        let mut mapping = Self {
+        let care = match direction {
+            DataDirection::ToDevice => Care::None,
+            DataDirection::FromDevice => Care::Invalidate,
+        };
+        let mapping = place.insert(Self {
             buffer,
             bus,
-            direction,
+            care,
             bounced: None,
-        };
+        });
         if !dma.coherent() {
-            mapping.hand_over(dma, rules, bounce)?;
+            mapping.bounced = hand_over(dma, rules, buffer, direction, bounce)?;
         }
         Ok(mapping)
     }
 
-    /// The first pass. A buffer that is in step already needs none.
-    fn hand_over(
-        &mut self,
-        dma: &impl Dma,
-        rules: SegmentRules,
-        bounce: Option<&Allocation>,
-    ) -> Result<(), MapError> {
-        let buffer = self.buffer;
-        if self.direction == DataDirection::FromDevice {
-            let grain = rules.grain.max(dma.cache_line());
-            self.bounced = self
-                .bounce_ends(dma.cache_line(), grain, bounce)
-                .inspect_err(|_| dma.returned(buffer.start, buffer.length))?;
+    /// Memory of the pool, which needs no maintenance, as a mapping like any other.
+    pub(crate) fn of_pool(memory: RawCoherent) -> Self {
+        Self {
+            buffer: RawBuffer {
+                start: memory.cpu,
+                length: memory.length,
+                in_step: true,
+            },
+            bus: memory.bus,
+            care: Care::Coherent,
+            bounced: None,
         }
-        if !buffer.in_step {
-            let middle = self.middle();
-            dma.clean(middle.start, middle.length);
-        }
-        Ok(())
     }
 
     /// The one piece to transfer, where nothing is bounced.
@@ -250,10 +273,7 @@ impl Mapping {
     /// Bytes of the first and of the last piece that go through the bounce area.
     #[inline]
     fn ends(&self) -> (usize, usize) {
-        match &self.bounced {
-            None => (0, 0),
-            Some(ends) => (ends.head.length, ends.tail.length),
-        }
+        lengths(&self.bounced)
     }
 
     /// Bytes that go through the bounce area.
@@ -270,10 +290,12 @@ impl Mapping {
     /// The memory belongs to the CPU again when this returns.
     #[inline]
     pub(crate) fn unmap(self, dma: &impl Dma, actual: usize) {
-        if self.direction == DataDirection::FromDevice && !dma.coherent() {
+        if self.care == Care::Invalidate && !dma.coherent() {
             self.take_over(dma, actual);
         }
-        dma.returned(self.buffer.start, self.buffer.length);
+        if self.care != Care::Coherent {
+            dma.returned(self.buffer.start, self.buffer.length);
+        }
     }
 
     /// The second pass of a read, and its bounced ends.
@@ -304,45 +326,7 @@ impl Mapping {
 
     /// The part of the buffer that the device reaches directly.
     fn middle(&self) -> RawBuffer {
-        let (head, tail) = self.ends();
-        let length = self.buffer.length - head - tail;
-        self.buffer.slice(head, length).unwrap_or(RawBuffer {
-            length: 0,
-            ..self.buffer
-        })
-    }
-
-    /// The ends that share a cache line go through the bounce area, each up to a multiple of
-    /// `grain`.
-    fn bounce_ends(
-        &self,
-        line: usize,
-        grain: usize,
-        bounce: Option<&Allocation>,
-    ) -> Result<Option<BouncedEnds>, MapError> {
-        let start = self.buffer.start.addr().get();
-        let end = start + self.buffer.length;
-        if start.is_multiple_of(line) && end.is_multiple_of(line) {
-            return Ok(None);
-        }
-        let head = if start.is_multiple_of(line) {
-            0
-        } else {
-            (grain - start % grain).min(self.buffer.length)
-        };
-        let rest = self.buffer.length - head;
-        let tail = if rest == 0 || end.is_multiple_of(line) {
-            0
-        } else {
-            (end % grain).min(rest)
-        };
-        let bounce = bounce.ok_or(MapError::NoBounce)?;
-        // The head keeps its offset in the grain, so that it ends where the middle begins.
-        let head_offset = if head == 0 { 0 } else { start % grain };
-        Ok(Some(BouncedEnds {
-            head: bounce.raw(head_offset, head).ok_or(MapError::NoBounce)?,
-            tail: bounce.raw(grain, tail).ok_or(MapError::NoBounce)?,
-        }))
+        middle(self.buffer, self.ends())
     }
 
     /// Copies `length` bytes of a bounced end to byte `offset` of the buffer.
@@ -357,6 +341,79 @@ impl Mapping {
             }
         }
     }
+}
+
+/// The first pass. A buffer that is in step already needs none.
+#[inline(never)]
+fn hand_over(
+    dma: &impl Dma,
+    rules: SegmentRules,
+    buffer: RawBuffer,
+    direction: DataDirection,
+    bounce: Option<&Allocation>,
+) -> Result<Option<BouncedEnds>, MapError> {
+    let line = dma.cache_line();
+    let bounced = match direction {
+        DataDirection::ToDevice => None,
+        DataDirection::FromDevice => bounce_ends(&buffer, line, rules.grain.max(line), bounce)
+            .inspect_err(|_| dma.returned(buffer.start, buffer.length))?,
+    };
+    if !buffer.in_step {
+        let middle = middle(buffer, lengths(&bounced));
+        dma.clean(middle.start, middle.length);
+    }
+    Ok(bounced)
+}
+
+/// The ends that share a cache line go through the bounce area, each up to a multiple of
+/// `grain`.
+fn bounce_ends(
+    buffer: &RawBuffer,
+    line: usize,
+    grain: usize,
+    bounce: Option<&Allocation>,
+) -> Result<Option<BouncedEnds>, MapError> {
+    let start = buffer.start.addr().get();
+    let end = start + buffer.length;
+    if start.is_multiple_of(line) && end.is_multiple_of(line) {
+        return Ok(None);
+    }
+    let head = if start.is_multiple_of(line) {
+        0
+    } else {
+        (grain - start % grain).min(buffer.length)
+    };
+    let rest = buffer.length - head;
+    let tail = if rest == 0 || end.is_multiple_of(line) {
+        0
+    } else {
+        (end % grain).min(rest)
+    };
+    let bounce = bounce.ok_or(MapError::NoBounce)?;
+    // The head keeps its offset in the grain, so that it ends where the middle begins.
+    let head_offset = if head == 0 { 0 } else { start % grain };
+    Ok(Some(BouncedEnds {
+        head: bounce.raw(head_offset, head).ok_or(MapError::NoBounce)?,
+        tail: bounce.raw(grain, tail).ok_or(MapError::NoBounce)?,
+    }))
+}
+
+/// Bytes of the ends that go through the bounce area.
+#[inline]
+fn lengths(bounced: &Option<BouncedEnds>) -> (usize, usize) {
+    match bounced {
+        None => (0, 0),
+        Some(ends) => (ends.head.length, ends.tail.length),
+    }
+}
+
+/// What is left of a buffer without its ends.
+fn middle(buffer: RawBuffer, (head, tail): (usize, usize)) -> RawBuffer {
+    let length = buffer.length - head - tail;
+    buffer.slice(head, length).unwrap_or(RawBuffer {
+        length: 0,
+        ..buffer
+    })
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use core::marker::PhantomData;
 
 #[cfg(feature = "ehci")]
 use super::ehci::Ehci;
+use super::emergency::EmergencyStop;
 use super::traits::{Devices, Endpoints, HostController, Hubs, RootPorts};
 use super::types::{
     Addressing, Attachment, Capabilities, DeviceHandle, EndpointConfig, EndpointHandle, Event,
@@ -82,6 +83,17 @@ impl<'s, B: Bus> Controller<'s, B> {
             Self::Xhci(driver) => InterruptHalf::Xhci(driver.interrupt_half()),
             #[cfg(feature = "ehci")]
             Self::Ehci(driver) => InterruptHalf::Ehci(driver.interrupt_half()),
+            Self::Never(never, _) => match *never {},
+        }
+    }
+
+    /// The part for a panic handler.
+    pub fn emergency_stop(&self) -> EmergencyStop<B> {
+        match self {
+            #[cfg(feature = "xhci")]
+            Self::Xhci(driver) => EmergencyStop::Xhci(driver.emergency_stop()),
+            #[cfg(feature = "ehci")]
+            Self::Ehci(driver) => EmergencyStop::Ehci(driver.emergency_stop()),
             Self::Never(never, _) => match *never {},
         }
     }
@@ -207,6 +219,10 @@ impl<B: Bus> Endpoints for Controller<'_, B> {
     #[inline]
     fn kick(&mut self, endpoint: EndpointHandle, stream: u16) {
         pass!(self, driver => driver.kick(endpoint, stream))
+    }
+
+    fn name_stream(&mut self, endpoint: EndpointHandle, stream: u16) {
+        pass!(self, driver => driver.name_stream(endpoint, stream))
     }
 
     #[inline]

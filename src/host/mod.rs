@@ -6,15 +6,19 @@
 mod any;
 #[cfg(feature = "ehci")]
 pub mod ehci;
+mod emergency;
+mod fault;
 mod traits;
 mod types;
 #[cfg(feature = "xhci")]
 pub mod xhci;
 
 pub use any::{Controller, InterruptHalf};
+pub use emergency::EmergencyStop;
+pub use fault::{CapabilityField, ControllerFault, Slice};
 pub use traits::{Devices, Endpoints, HostController, Hubs, RootPorts};
 pub use types::{
-    Addressing, Attachment, Capabilities, ControllerFault, DeviceHandle, EndpointConfig,
-    EndpointHandle, EndpointKind, Event, HostError, HubInfo, Outcome, PortProtocol, PortStatus,
-    Report, Requirement, RootPort, Sequence, Token, Transfer, Translator,
+    Addressing, Attachment, Capabilities, DeviceHandle, EndpointConfig, EndpointHandle,
+    EndpointKind, Event, HostError, HubInfo, Outcome, PortProtocol, PortStatus, Report,
+    Requirement, RootPort, Sequence, Token, Transfer, Translator,
 };

@@ -174,6 +174,13 @@ pub trait Endpoints {
     /// knows so from elsewhere (a command wrapper is done when its status has come).
     fn retire(&mut self, endpoint: EndpointHandle);
 
+    /// Names a stream whose transfers are to be taken back by the next [`Endpoints::quiesce`]. Those of
+    /// the others stay where they are, and go on after [`Endpoints::restart`]. If none is named, all
+    /// are taken back. Nothing on endpoints without streams.
+    fn name_stream(&mut self, endpoint: EndpointHandle, stream: u16) {
+        let _ = (endpoint, stream);
+    }
+
     /// Stops the endpoint, running or halted, and takes its transfers back: each is reported as
     /// [`Outcome::Cancelled`](super::Outcome::Cancelled) with the bytes that were moved, or as it
     /// ended after all, and then [`Event::Endpoint`] comes. Nothing reaches their memory then.

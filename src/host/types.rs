@@ -3,6 +3,7 @@
 //! Handles are small indices with a generation: a handle of something that has gone is refused,
 //! also after its place was taken again.
 
+use super::fault::ControllerFault;
 use crate::dma::{PoolError, Segment};
 use crate::time::Duration;
 use crate::usb::setup::{Direction, SetupPacket};
@@ -262,35 +263,6 @@ pub enum Event {
     Died(ControllerFault),
 }
 
-/// Why a whole controller does not work.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ControllerFault {
-    /// All registers read as ones: the controller is not there (any more), or not clocked.
-    Absent,
-    /// A capability register holds what no controller can have; its name.
-    Implausible(&'static str),
-    /// The firmware did not give the controller up in time.
-    FirmwareHolds,
-    /// It did not halt in time.
-    HaltTimeout,
-    /// It did not come out of its reset in time.
-    ResetTimeout,
-    /// It did not start to run in time.
-    RunTimeout,
-    /// It reported an internal error.
-    HostSystemError,
-    /// Its command ring does not answer, and could not be aborted.
-    CommandRingStuck,
-    /// It did not end an operation on a device in time.
-    Unresponsive,
-    /// It does not let go of a device that was closed.
-    KeepsDevice,
-    /// The pool is too small for it.
-    Pool(PoolError),
-    /// The storage that it was given is too small; what, and how many are needed.
-    Storage(&'static str, usize),
-}
-
 /// Why one operation of a controller failed. The neighbours are not concerned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HostError {
@@ -324,12 +296,6 @@ pub enum HostError {
 }
 
 impl From<PoolError> for HostError {
-    fn from(error: PoolError) -> Self {
-        Self::Pool(error)
-    }
-}
-
-impl From<PoolError> for ControllerFault {
     fn from(error: PoolError) -> Self {
         Self::Pool(error)
     }

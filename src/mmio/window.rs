@@ -30,7 +30,7 @@ impl MmioWindow {
     }
 
     /// The CPU address of an access of `T` at `offset`, if all of it lies inside the window.
-    #[inline(always)]
+    #[inline]
     fn address<T>(&self, offset: usize) -> Option<*mut T> {
         let fits = self.length >= size_of::<T>() && offset <= self.length - size_of::<T>();
         let aligned = offset.is_multiple_of(size_of::<T>());
@@ -47,7 +47,7 @@ unsafe impl Sync for MmioWindow {}
 
 macro_rules! accessors {
     ($read:ident, $write:ident, $width:ty) => {
-        #[inline(always)]
+        #[inline]
         fn $read(&self, offset: usize) -> $width {
             match self.address::<$width>(offset) {
                 // SAFETY: the address lies inside the window and is aligned (`address` checked
@@ -57,7 +57,7 @@ macro_rules! accessors {
             }
         }
 
-        #[inline(always)]
+        #[inline]
         fn $write(&self, offset: usize, value: $width) {
             if let Some(address) = self.address::<$width>(offset) {
                 // SAFETY: as for the read above.
@@ -68,7 +68,7 @@ macro_rules! accessors {
 }
 
 impl Bus for MmioWindow {
-    #[inline(always)]
+    #[inline]
     fn length(&self) -> usize {
         self.length
     }

@@ -6,16 +6,23 @@
 //! data; what a device does not know costs nothing but the question, and what harms it is not asked
 //! ([`Quirks`]). Read SPC-4 §5.2 and SBC-3 §4.4 first.
 
+mod caches;
+mod face;
+mod neighbours;
+
+use caches::Caches;
+pub use face::{Action, BringUpError, Found, Input, Manner, ModeForm};
+pub use neighbours::{Neighbours, Search};
+
 use super::capacity::{Capacity, Capacity10, CapacityFault};
 use super::cdb::{
     Command, Extent, ModePage, PowerChange, inquiry, mode_sense_6, mode_sense_10, read,
-    read_capacity_10, read_capacity_16, start_stop_unit, test_unit_ready,
+    read_capacity_10, read_capacity_16, report_luns, start_stop_unit, test_unit_ready,
 };
-use super::details::{Details, Pages};
+use super::details::Pages;
 use super::inquiry::{DeviceType, Inquiry, Presence};
-use super::mode::ModeParameters;
 use super::sense::{Sense, SenseKey, Verdict};
-use super::transport::{Completion, Outcome, SCRATCH, Status, TransportError};
+use super::transport::{Completion, SCRATCH, Status, TransportError};
 use crate::storage::quirks::Quirks;
 use crate::time::{Duration, Instant};
 
@@ -45,48 +52,11 @@ const FIRST_READS: u8 = 2;
 /// devices are not asked, nor removable ones, since sticks claim any version and some die of it.
 const HAS_DETAILS: u8 = 5;
 
-/// What a unit is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Found {
-    /// Who it says it is.
-    pub inquiry: Inquiry,
-    /// Its size.
-    pub capacity: Capacity,
-    /// Whether it refuses writes.
-    pub write_protected: bool,
-    /// What else it says, if it could be asked.
-    pub details: Details,
-}
-
-/// How a unit is asked for its mode parameters.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum ModeForm {
-    /// In the short form: some sticks die of the long one (field case 8).
-    #[default]
-    Six,
-    /// In the long form: floppy and optical drives know it alone.
-    Ten,
-}
-
-/// Why a unit is no disk that can be used.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum BringUpError {
-    /// The transport failed, also when tried again.
-    Transport(TransportError),
-    /// It answered nothing to INQUIRY.
-    NoInquiryData,
-    /// It did not get ready within the budget; what it said last.
-    NotReady(Sense),
-    /// It failed a command that it must know; what it said. 4/44/81 and its like on a disk that
-    /// was just plugged in often mean too little power.
-    Failed(Sense),
-    /// Its capacity makes no sense.
-    Capacity(CapacityFault),
-}
-
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
     Inquiry,
+    /// REPORT LUNS.
+    Units,
     Ready,
     Start,
     Capacity10,
@@ -99,6 +69,8 @@ enum Phase {
     MoreCapacity(Option<Capacity>),
     FirstRead,
     ModeSense,
+    /// The caching page, where all pages together did not have it or may not be asked.
+    Caching,
     Details,
 }
 
@@ -108,34 +80,6 @@ enum Questions {
     All,
     /// Only what must be known to read and write.
     Essential,
-}
-
-/// What happened.
-#[derive(Clone, Copy, Debug)]
-pub enum Input<'a> {
-    /// Bring-up begins.
-    Begin,
-    /// The command ended; the data that came.
-    Ended(Outcome, &'a [u8]),
-    /// The time that was waited for has come.
-    Time,
-}
-
-/// What to do next.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Action {
-    /// Carry out this command, with its data in the transport's memory.
-    Issue(Command),
-    /// Come back at the time.
-    Wait(Instant),
-    /// The unit is a disk.
-    Ready(Found),
-    /// The unit is there, but empty.
-    Empty(Inquiry),
-    /// There is no unit, or it is no disk.
-    Skip,
-    /// The unit cannot be used.
-    Fail(BringUpError),
 }
 
 /// The bring-up of one unit.
@@ -151,9 +95,15 @@ pub struct BringUp {
     questions: Questions,
     quirks: Quirks,
     mode_form: ModeForm,
+    manner: Manner,
+    /// Whether the device's other units are looked for, beginning with this one.
+    search: Search,
+    /// What was found by it and not told yet.
+    neighbours: Option<Neighbours>,
     inquiry: Option<Inquiry>,
     capacity: Option<Capacity>,
     write_protected: bool,
+    caches: Caches,
     pages: Pages,
 }
 
@@ -171,9 +121,13 @@ impl BringUp {
             questions: Questions::All,
             quirks: Quirks::empty(),
             mode_form: ModeForm::Six,
+            manner: Manner::Cautious,
+            search: Search::None,
+            neighbours: None,
             inquiry: None,
             capacity: None,
             write_protected: false,
+            caches: Caches::default(),
             pages: Pages::default(),
         }
     }
@@ -224,16 +178,22 @@ impl BringUp {
     fn command(&self) -> Command {
         match self.phase {
             Phase::Inquiry => inquiry(),
+            Phase::Units => report_luns(),
             Phase::Ready => test_unit_ready(),
             Phase::Start => start_stop_unit(PowerChange::Start),
             Phase::Capacity10 => read_capacity_10(),
             Phase::Capacity16 { .. } | Phase::MoreCapacity(_) => read_capacity_16(),
             Phase::FirstRead => self.first_read().unwrap_or(test_unit_ready()),
-            Phase::ModeSense => match self.mode_form {
-                ModeForm::Six => mode_sense_6(ModePage::All, MODE_ALLOCATION),
-                ModeForm::Ten => mode_sense_10(ModePage::All, u16::from(MODE_ALLOCATION)),
-            },
+            Phase::ModeSense => self.mode_sense(ModePage::All),
+            Phase::Caching => self.mode_sense(ModePage::Caching),
             Phase::Details => self.pages.command().unwrap_or(test_unit_ready()),
+        }
+    }
+
+    fn mode_sense(&self, page: ModePage) -> Command {
+        match self.mode_form {
+            ModeForm::Six => mode_sense_6(page, MODE_ALLOCATION),
+            ModeForm::Ten => mode_sense_10(page, u16::from(MODE_ALLOCATION)),
         }
     }
 
@@ -253,6 +213,7 @@ impl BringUp {
     fn good(&mut self, data: &[u8]) -> Action {
         match self.phase {
             Phase::Inquiry => self.inquired(data),
+            Phase::Units => self.units_listed(data),
             Phase::Ready => self.ask_capacity(),
             Phase::Start => self.go_on(Phase::Ready),
             Phase::Capacity10 => match Capacity::parse_10(data) {
@@ -284,11 +245,12 @@ impl BringUp {
             }
             Phase::FirstRead => self.ask_mode(),
             Phase::ModeSense => {
-                let parameters = match self.mode_form {
-                    ModeForm::Six => ModeParameters::parse_6(data),
-                    ModeForm::Ten => ModeParameters::parse_10(data),
-                };
-                self.ask_details(parameters.is_some_and(|it| it.is_write_protected()))
+                self.take_mode(data);
+                self.ask_caching()
+            }
+            Phase::Caching => {
+                self.take_mode(data);
+                self.ask_details()
             }
             Phase::Details => {
                 self.pages.answered(data);
@@ -337,15 +299,28 @@ impl BringUp {
         let Ok(inquiry) = Inquiry::parse(data) else {
             return self.again(BringUpError::NoInquiryData);
         };
-        let is_disk = matches!(
-            inquiry.device_type,
-            DeviceType::Disk | DeviceType::ReducedDisk | DeviceType::Optical
-        );
-        if inquiry.presence != Presence::Connected || !is_disk {
+        if inquiry.presence != Presence::Connected {
             return Action::Skip;
         }
         self.inquiry = Some(inquiry);
-        self.go_on(Phase::Ready)
+        self.look_around()
+    }
+
+    /// The unit is there, and its neighbours were looked for.
+    fn identified(&mut self) -> Action {
+        let disks = [
+            DeviceType::Disk,
+            DeviceType::ReducedDisk,
+            DeviceType::Optical,
+        ];
+        if self
+            .inquiry
+            .is_some_and(|it| disks.contains(&it.device_type))
+        {
+            self.go_on(Phase::Ready)
+        } else {
+            Action::Skip
+        }
     }
 
     fn sized(&mut self, capacity: Capacity) -> Action {
@@ -373,14 +348,13 @@ impl BringUp {
             .quirks
             .intersects(Quirks::NO_WP_DETECT | Quirks::ALWAYS_SYNC)
         {
-            self.ask_details(false)
+            self.ask_caching()
         } else {
             self.go_on(Phase::ModeSense)
         }
     }
 
-    fn ask_details(&mut self, write_protected: bool) -> Action {
-        self.write_protected = write_protected;
+    fn ask_details(&mut self) -> Action {
         if self.has_details() {
             self.pages = Pages::default();
             self.go_on(Phase::Details)
@@ -409,7 +383,7 @@ impl BringUp {
                 inquiry,
                 capacity,
                 write_protected: self.write_protected,
-                details: self.pages.details(),
+                details: self.caches.told_in(self.pages.details()),
             }),
             _ => Action::Fail(BringUpError::NoInquiryData),
         }
@@ -420,12 +394,16 @@ impl BringUp {
             // Done all the same, as the sense data says.
             (_, Verdict::Success) => self.good(data),
             (
-                Phase::MoreCapacity(_) | Phase::FirstRead | Phase::ModeSense | Phase::Details,
+                Phase::Units
+                | Phase::MoreCapacity(_)
+                | Phase::FirstRead
+                | Phase::ModeSense
+                | Phase::Caching
+                | Phase::Details,
                 verdict,
             ) => self.optional_failed(sense, verdict, now),
-            (_, Verdict::NoSuchUnit) => Action::Skip,
+            (_, Verdict::NoSuchUnit) | (Phase::Inquiry, Verdict::Unsupported) => self.denied(),
             (_, Verdict::NoMedium) => self.empty(sense, now),
-            (Phase::Inquiry, Verdict::Unsupported) => Action::Skip,
             (_, Verdict::BecomingReady | Verdict::NotReady) => self.not_ready(sense, now),
             (Phase::Ready, Verdict::NeedsStart) => self.start(sense, now),
             (_, Verdict::NeedsStart) => self.not_ready(sense, now),
@@ -453,9 +431,12 @@ impl BringUp {
     /// that has is not asked again: it can be used all the same.
     fn optional_failed(&mut self, sense: Sense, verdict: Verdict, now: Instant) -> Action {
         match verdict {
+            _ if self.phase == Phase::Units && sense.key != SenseKey::UnitAttention => {
+                self.go_without()
+            }
             Verdict::NoMedium => self.empty(sense, now),
             // The capacity was another medium's.
-            Verdict::MediaChanged | Verdict::CapacityChanged => {
+            Verdict::MediaChanged | Verdict::CapacityChanged if self.phase != Phase::Units => {
                 self.phase = Phase::Ready;
                 self.attention(sense)
             }
@@ -474,12 +455,14 @@ impl BringUp {
     fn go_without(&mut self) -> Action {
         match self.phase {
             Phase::MoreCapacity(known) => self.no_more_capacity(known),
+            Phase::Units => self.units_unknown(),
             Phase::FirstRead => self.ask_mode(),
+            Phase::ModeSense => self.ask_caching(),
             Phase::Details => {
                 self.pages.pass();
                 self.next_detail()
             }
-            _ => self.ask_details(false),
+            _ => self.ask_details(),
         }
     }
 
@@ -525,6 +508,18 @@ impl BringUp {
         Action::Wait(now + READY_POLL)
     }
 
+    /// It says that it is not there, or does not know the question that every unit must know. That may
+    /// be what is left of an earlier command, and QEMU's `usb-bot` says so of every unit but 0 that
+    /// has an attention to tell: it is asked a few times.
+    fn denied(&mut self) -> Action {
+        self.failures += 1;
+        if self.failures >= TRIES {
+            Action::Skip
+        } else {
+            Action::Issue(self.command())
+        }
+    }
+
     /// The same question again, a few times.
     fn again(&mut self, error: BringUpError) -> Action {
         self.failures += 1;
@@ -542,11 +537,11 @@ impl BringUp {
             }
             // A device that is upset by a question is not asked again, nor for more.
             (Phase::Details, _) => self.found(),
-            (Phase::ModeSense, _) => {
+            (Phase::ModeSense | Phase::Caching, _) => {
                 self.questions = Questions::Essential;
                 self.found()
             }
-            (Phase::MoreCapacity(_) | Phase::FirstRead, _) => self.go_without(),
+            (Phase::Units | Phase::MoreCapacity(_) | Phase::FirstRead, _) => self.go_without(),
             // Each failure may have cost a command's deadline: they share the budget.
             _ if now >= self.deadline => Action::Fail(BringUpError::Transport(error)),
             _ => self.again(BringUpError::Transport(error)),

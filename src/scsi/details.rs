@@ -1,4 +1,5 @@
-//! What a disk says of itself beyond what it takes to use it: its vital product data, page by page.
+//! What a disk says of itself beyond what it takes to use it: its vital product data, page by page,
+//! and what bring-up has read in its mode parameters.
 //!
 //! A part of bring-up. The list of pages is asked for first, then only what is listed and means
 //! something here. A page that is refused or makes no sense is left out; a list that is no list ends
@@ -9,6 +10,7 @@ use super::vpd::{
     BlockCharacteristics, BlockLimits, Designators, PageCode, Provisioning, SerialNumber,
     SupportedPages, WorldWideName,
 };
+use crate::block::WriteCache;
 
 /// Bytes asked of pages without a fixed length. Policy: what one byte of length can say, even.
 const ALLOCATION: u16 = 252;
@@ -26,6 +28,11 @@ pub struct Details {
     pub characteristics: BlockCharacteristics,
     /// What may be discarded, and how.
     pub provisioning: Option<Provisioning>,
+    /// Whether writes end in a cache, as the caching page says.
+    pub cache: WriteCache,
+    /// Whether a write may be told to end on the medium.
+    #[doc(alias = "DPOFUA")]
+    pub takes_forced_writes: bool,
 }
 
 /// The pages in the order of the questions.

@@ -4,9 +4,10 @@
 //! [`Completion`]. It always brings sense data along with a CHECK CONDITION: fetched by a command
 //! of its own where the protocol does not deliver it.
 
-use super::cdb::Command;
+use super::cdb::{Command, UNMAP_LIST};
 use super::sense::Sense;
-use crate::dma::{MapError, RawBuffer};
+use crate::block::queue::Piece;
+use crate::dma::{MapError, RawBuffer, RawCoherent};
 use crate::time::Duration;
 
 /// Where the data of a command is.
@@ -16,6 +17,10 @@ pub enum DataPlace {
     Scratch,
     /// The caller's memory, as many bytes as the command says.
     Caller(RawBuffer),
+    /// A piece of the pool that stands for the caller's memory, which the controller cannot reach.
+    Pool(RawCoherent),
+    /// These bytes, which the transport puts into its own small memory.
+    List([u8; UNMAP_LIST]),
 }
 
 /// Bytes of a transport's own memory for the answers of small commands.
@@ -32,6 +37,51 @@ pub struct Request {
     pub data: DataPlace,
     /// How long it may take before recovery begins.
     pub timeout: Duration,
+}
+
+/// Who wants a command: a place in one of the stack's tables, given back with the end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Client {
+    /// Which table.
+    pub kind: ClientKind,
+    /// Which place.
+    pub index: u8,
+    /// Which piece of a request.
+    pub piece: Piece,
+}
+
+/// What wants a command.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ClientKind {
+    /// The bring-up of a unit.
+    Unit,
+    /// A request.
+    Request,
+}
+
+impl Client {
+    /// The bring-up of a unit.
+    #[must_use]
+    pub const fn unit(index: u8) -> Self {
+        Self {
+            kind: ClientKind::Unit,
+            index,
+            piece: Piece {
+                first: 0,
+                blocks: 0,
+            },
+        }
+    }
+
+    /// A request, for a piece of it.
+    #[must_use]
+    pub const fn request(index: u8, piece: Piece) -> Self {
+        Self {
+            kind: ClientKind::Request,
+            index,
+            piece,
+        }
+    }
 }
 
 /// How a command ended at the device.
@@ -68,6 +118,10 @@ pub enum TransportError {
     Memory(MapError),
     /// The controller took no transfer for it: its queues or the pool are too small.
     Refused,
+    /// Its unit was reset for another command's sake. It can be asked again.
+    Neighbour,
+    /// Nothing was begun: it can be when another command has ended.
+    Busy,
 }
 
 /// What went wrong, for people and for deciding about another try.
@@ -87,3 +141,15 @@ pub enum Fault {
 
 /// The end of a [`Request`].
 pub type Outcome = Result<Completion, TransportError>;
+
+/// A command that has ended, and for whom. Aligned so that it is copied in whole words.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C, align(8))]
+pub struct Ended {
+    /// How.
+    pub outcome: Outcome,
+    /// For whom.
+    pub client: Client,
+}
+
+const _: () = assert!(size_of::<Outcome>() <= 16, "it travels in two registers");

@@ -3,7 +3,12 @@
 //! The stack owns a table of units and feeds them the ends of their commands; a unit answers what
 //! comes next. Nothing is sent here.
 
-use super::bring_up::{BringUp, BringUpError, Found};
+mod rare;
+
+pub(crate) use rare::AtaBridge;
+use rare::is_rare;
+
+use super::bring_up::{BringUp, BringUpError, Found, Manner, Search};
 use super::capacity::BlockLength;
 use super::cdb::{
     Command, Extent, PowerChange, UnitAccess, read, start_stop_unit, synchronize_cache, write,
@@ -12,10 +17,11 @@ use super::inquiry::Inquiry;
 use super::sense::{Sense, Verdict};
 use super::transport::{Completion, DataPlace, Outcome, Request, Status, TransportError};
 use crate::block::durability::Durability;
-use crate::block::queue::{Operation, RequestSlot};
+use crate::block::queue::{Operation, Piece, RequestSlot};
 use crate::block::{BlockError, FlushSupport, Geometry, Lba, SenseCode};
 use crate::platform::ControllerId;
 use crate::policy::Policy;
+use crate::storage::quirks::Quirks;
 use crate::time::Instant;
 
 /// How often a command is tried again that ended with a status worth another try. Policy.
@@ -73,6 +79,14 @@ pub struct UnitEntry {
     pub(crate) told: Option<u8>,
     /// How often its device had to be reset while a command of a bring-up was under way.
     pub(crate) interruptions: u8,
+    /// Its device's policies, for commands that may harm it.
+    pub(crate) quirks: Quirks,
+    /// How freely it may be asked.
+    pub(crate) manner: Manner,
+    /// How its device's other units are looked for, beginning with it.
+    pub(crate) search: Search,
+    /// What is known of its ATA PASS-THROUGH.
+    pub(crate) ata: AtaBridge,
 }
 
 impl UnitEntry {
@@ -90,6 +104,10 @@ impl UnitEntry {
         before: None,
         told: None,
         interruptions: 0,
+        quirks: Quirks::empty(),
+        manner: Manner::Cautious,
+        search: Search::None,
+        ata: AtaBridge::UNKNOWN,
     };
 
     /// Keeps to what the unit says that one command may move.
@@ -146,6 +164,7 @@ impl UnitEntry {
             writable: !found.write_protected,
             removable: found.inquiry.removable,
             flush: self.flush,
+            cache: found.details.cache,
             transfer_blocks: (self.transfer_bytes >> block_length.exponent()).max(1),
         }
     }
@@ -164,6 +183,7 @@ impl UnitEntry {
         let UnitState::Ready(Found { capacity, .. }) = self.state else {
             return Err(self.geometry().err().unwrap_or(BlockError::NotReady));
         };
+        slot.piece = Piece::default();
         let (command, data, timeout) = match slot.operation {
             Operation::Flush => {
                 let command = synchronize_cache(capacity.blocks());
@@ -183,13 +203,34 @@ impl UnitEntry {
                 self.durability.write_begins();
                 (write(extent, UnitAccess::Cached), data, policy.read_write)
             }
+            _ => self.rare_command(capacity.block_length(), slot, policy)?,
         };
+        slot.in_flight += 1;
         Ok(Request {
             lun: self.lun,
             command,
             data,
             timeout,
         })
+    }
+
+    /// The same for at most `room` bytes of data, at least a block.
+    ///
+    /// # Errors
+    ///
+    /// As [`UnitEntry::command_for`].
+    #[cold]
+    pub(crate) fn command_within(
+        &mut self,
+        slot: &mut RequestSlot,
+        policy: &Policy,
+        room: u32,
+    ) -> Result<Request, BlockError> {
+        let usual = self.transfer_bytes;
+        self.transfer_bytes = usual.min(room);
+        let command = self.command_for(slot, policy);
+        self.transfer_bytes = usual;
+        command
     }
 
     /// The blocks of the next command, and their place in the request's memory.
@@ -201,112 +242,158 @@ impl UnitEntry {
         lba: Lba,
     ) -> Result<(Extent, DataPlace), BlockError> {
         let most = (self.transfer_bytes >> block_length.exponent()).max(1);
-        let rest = slot.blocks.saturating_sub(slot.done);
-        slot.chunk = rest.min(u64::from(most)) as u32;
-        let first = lba.0.saturating_add(slot.done);
+        let rest = slot.blocks.saturating_sub(slot.issued);
+        let blocks = rest.min(u64::from(most)) as u32;
+        let first = lba.0.saturating_add(slot.issued);
         let beyond = BlockError::OutOfRange {
             lba: Lba(first),
             blocks: rest,
         };
-        let extent = Extent::new(first, slot.chunk, block_length).ok_or(beyond)?;
-        let offset = (slot.done as usize) << block_length.exponent();
+        let extent = Extent::new(first, blocks, block_length).ok_or(beyond)?;
+        let offset = (slot.issued as usize) << block_length.exponent();
         let memory = slot
             .memory
             .and_then(|memory| memory.slice(offset, extent.bytes() as usize));
+        slot.piece = Piece {
+            first: slot.issued as u32,
+            blocks,
+        };
+        slot.issued += u64::from(blocks);
         Ok((extent, DataPlace::Caller(memory.ok_or(beyond)?)))
     }
 
-    /// A command of a request has ended. `None`: the request goes on.
+    /// The command for a piece of a request has ended. `None`: the request goes on.
     #[inline]
     pub(crate) fn request_ended(
         &mut self,
+        piece: Piece,
         slot: &mut RequestSlot,
         outcome: Outcome,
     ) -> Option<Result<(), BlockError>> {
-        match outcome {
+        let ended = match outcome {
             Ok(Completion {
                 status: Status::Good,
                 moved,
-            }) => self.chunk_done(slot, moved),
+            }) => self.piece_done(piece, slot, moved),
             Ok(Completion {
                 status: Status::Check(sense),
                 moved,
-            }) => self.check(slot, &sense, moved),
-            Err(error) => Some(Err(transport_failed(error))),
+            }) => self.check(piece, slot, &sense, moved),
+            Err(error) => Err(transport_failed(error)),
+        };
+        if let Err(error) = ended {
+            slot.failed.get_or_insert(error);
         }
+        slot.settle()
     }
 
     #[inline]
-    fn chunk_done(&mut self, slot: &mut RequestSlot, moved: u32) -> Option<Result<(), BlockError>> {
+    fn piece_done(
+        &mut self,
+        piece: Piece,
+        slot: &mut RequestSlot,
+        moved: u32,
+    ) -> Result<(), BlockError> {
         if slot.operation == Operation::Flush {
             self.durability.flushed(slot.mark);
-            return Some(Ok(()));
+            return Ok(());
         }
         if slot.operation == Operation::Stop {
-            return Some(Ok(()));
+            return Ok(());
+        }
+        if is_rare(slot.operation) {
+            return self.rare_done(slot, moved);
         }
         let UnitState::Ready(found) = &self.state else {
-            return Some(Err(BlockError::NotReady));
+            return Err(BlockError::NotReady);
         };
-        let wanted = slot.chunk << found.capacity.block_length().exponent();
+        let wanted = piece.blocks << found.capacity.block_length().exponent();
         if moved != wanted {
-            return retry(slot, SECOND_TRY, BlockError::Short { moved });
+            return retry(piece, slot, SECOND_TRY, BlockError::Short { moved });
         }
-        slot.failures = 0;
-        slot.done += u64::from(slot.chunk);
-        (slot.done >= slot.blocks).then_some(Ok(()))
+        if u64::from(piece.first) == slot.suspect {
+            slot.suspect = u64::MAX;
+            slot.failures = 0;
+        }
+        Ok(())
     }
 
+    #[cold]
+    #[inline(never)]
     fn check(
         &mut self,
+        piece: Piece,
         slot: &mut RequestSlot,
         sense: &Sense,
         moved: u32,
-    ) -> Option<Result<(), BlockError>> {
+    ) -> Result<(), BlockError> {
         let code = SenseCode::from(sense);
         let failed = BlockError::Device(code);
+        if let Some(ended) = self.rare_check(piece, slot, sense) {
+            return ended;
+        }
         match sense.verdict() {
-            Verdict::Success => self.chunk_done(slot, moved),
-            Verdict::Unsupported if slot.operation == Operation::Stop => Some(Ok(())),
+            Verdict::Success => self.piece_done(piece, slot, moved),
+            Verdict::Unsupported if slot.operation == Operation::Stop => Ok(()),
             Verdict::Unsupported if slot.operation == Operation::Flush => {
                 self.flush = FlushSupport::NoFlushCommand;
-                Some(Ok(()))
+                Ok(())
             }
             Verdict::ResetHappened | Verdict::EarlierCommandFailed => {
                 self.durability.interrupted();
-                retry(slot, RETRIES, failed)
+                retry(piece, slot, RETRIES, failed)
             }
             Verdict::Retry
             | Verdict::CapacityChanged
             | Verdict::BecomingReady
-            | Verdict::HardwareError => retry(slot, RETRIES, failed),
-            Verdict::Unexplained => retry(slot, SECOND_TRY, failed),
+            | Verdict::HardwareError => retry(piece, slot, RETRIES, failed),
+            Verdict::Unexplained => retry(piece, slot, SECOND_TRY, failed),
             Verdict::MediumError => {
-                let lba = sense.information.map(Lba);
-                retry(slot, RETRIES, BlockError::Medium { lba, sense: code })
+                let lba = sense.information().map(Lba);
+                retry(
+                    piece,
+                    slot,
+                    RETRIES,
+                    BlockError::Medium { lba, sense: code },
+                )
             }
             Verdict::MediaChanged => {
                 self.durability.interrupted();
-                Some(Err(BlockError::MediumChanged))
+                Err(BlockError::MediumChanged)
             }
-            Verdict::NoMedium => Some(Err(BlockError::NoMedium)),
-            Verdict::WriteProtected => Some(Err(BlockError::WriteProtected)),
+            Verdict::NoMedium => Err(BlockError::NoMedium),
+            Verdict::WriteProtected => Err(BlockError::WriteProtected),
             Verdict::NotReady
             | Verdict::NeedsStart
             | Verdict::NoSuchUnit
             | Verdict::OutOfRange
             | Verdict::Unsupported
-            | Verdict::Failed => Some(Err(failed)),
+            | Verdict::Failed => Err(failed),
         }
     }
 }
 
-fn retry(slot: &mut RequestSlot, retries: u8, error: BlockError) -> Option<Result<(), BlockError>> {
-    if slot.failures >= retries {
-        return Some(Err(error));
+/// A piece is to be issued again, if it has not failed so often already. Of several that fail the
+/// first is judged; the others have their turn when it is done.
+fn retry(
+    piece: Piece,
+    slot: &mut RequestSlot,
+    retries: u8,
+    error: BlockError,
+) -> Result<(), BlockError> {
+    let first = u64::from(piece.first);
+    if first < slot.suspect {
+        slot.suspect = first;
+        slot.failures = 0;
     }
-    slot.failures += 1;
-    None
+    if first == slot.suspect {
+        if slot.failures >= retries {
+            return Err(error);
+        }
+        slot.failures += 1;
+    }
+    slot.put_back(piece);
+    Ok(())
 }
 
 /// What a transport's failure is to the caller, once recovery has done what it could.
@@ -318,7 +405,8 @@ pub(crate) fn transport_failed(error: TransportError) -> BlockError {
         TransportError::Broken(_) => BlockError::Broken,
         TransportError::Disconnected => BlockError::Disconnected,
         TransportError::Memory(error) => BlockError::Memory(error),
-        TransportError::Refused => BlockError::Refused,
+        TransportError::Refused | TransportError::Busy => BlockError::Refused,
+        TransportError::Neighbour => BlockError::Reset,
     }
 }
 

@@ -78,7 +78,7 @@ fn persistently(operation: Operation, outcome: Outcome) -> (u32, Result<(), Bloc
     };
     for issued in 1..100 {
         entry.command_for(&mut slot, &POLICY).unwrap();
-        if let Some(result) = entry.request_ended(&mut slot, outcome) {
+        if let Some(result) = entry.request_ended(slot.piece, &mut slot, outcome) {
             return (issued, result);
         }
     }
@@ -110,7 +110,7 @@ mod a_request {
             let bytes = command.command.cdb.as_slice();
             assert_eq!(bytes[0], 0x28);
             assert_eq!(bytes[2..6], (lba as u32).to_be_bytes());
-            if let Some(result) = entry.request_ended(&mut slot, good(length)) {
+            if let Some(result) = entry.request_ended(slot.piece, &mut slot, good(length)) {
                 assert_eq!(result, Ok(()));
                 break;
             }
@@ -128,7 +128,10 @@ mod a_request {
         for end in [None, Some(Ok(()))] {
             let command = entry.command_for(&mut slot, &POLICY).unwrap();
             assert_eq!(command.command.data, DataPhase::Out(65_536));
-            assert_eq!(entry.request_ended(&mut slot, good(65_536)), end);
+            assert_eq!(
+                entry.request_ended(slot.piece, &mut slot, good(65_536)),
+                end
+            );
         }
     }
 
@@ -235,11 +238,11 @@ mod a_failed_command {
         for end in [None, Some(Ok(()))] {
             for _ in 0..3 {
                 entry.command_for(&mut slot, &POLICY).unwrap();
-                let failed = entry.request_ended(&mut slot, check(sense(0xb, 0, 0)));
+                let failed = entry.request_ended(slot.piece, &mut slot, check(sense(0xb, 0, 0)));
                 assert_eq!(failed, None);
             }
             entry.command_for(&mut slot, &POLICY).unwrap();
-            assert_eq!(entry.request_ended(&mut slot, good(LIMIT)), end);
+            assert_eq!(entry.request_ended(slot.piece, &mut slot, good(LIMIT)), end);
         }
     }
 
@@ -249,9 +252,9 @@ mod a_failed_command {
         let mut entry = disk(1000);
         let mut slot = request(Operation::Write(Lba(7)), 480, &mut memory);
         entry.command_for(&mut slot, &POLICY).unwrap();
-        entry.request_ended(&mut slot, good(LIMIT));
+        entry.request_ended(slot.piece, &mut slot, good(LIMIT));
         let first = entry.command_for(&mut slot, &POLICY).unwrap();
-        entry.request_ended(&mut slot, check(sense(6, 0x29, 0)));
+        entry.request_ended(slot.piece, &mut slot, check(sense(6, 0x29, 0)));
         let again = entry.command_for(&mut slot, &POLICY).unwrap();
         assert_eq!(first.command, again.command);
     }
@@ -322,7 +325,7 @@ mod a_flush {
             assert_eq!(entry.geometry().unwrap().flush, FlushSupport::Command);
             let mut slot = flush();
             entry.command_for(&mut slot, &POLICY).unwrap();
-            let end = entry.request_ended(&mut slot, check(refusal));
+            let end = entry.request_ended(slot.piece, &mut slot, check(refusal));
             assert_eq!(end, Some(Ok(())));
             let support = entry.geometry().unwrap().flush;
             assert_eq!(support, FlushSupport::NoFlushCommand);

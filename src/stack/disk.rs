@@ -16,7 +16,7 @@ use crate::usb::Driver;
 /// A disk of a host, for blocking use.
 #[derive(Debug)]
 pub struct Disk<'h, 's, P: Platform, C> {
-    host: &'h mut Host<'s, P, C>,
+    pub(super) host: &'h mut Host<'s, P, C>,
     id: DiskId,
 }
 
@@ -24,6 +24,24 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
     /// A disk, for blocking use. Requests of the queue face go on meanwhile.
     pub fn disk(&mut self, id: DiskId) -> Disk<'_, 's, P, C> {
         Disk { host: self, id }
+    }
+}
+
+/// A buffer that is moved by one command.
+#[derive(Debug)]
+pub(super) enum Small<'b> {
+    /// To be filled.
+    In(&'b mut [u8]),
+    /// To be written.
+    Out(&'b [u8]),
+}
+
+impl Small<'_> {
+    fn length(&self) -> usize {
+        match self {
+            Self::In(bytes) => bytes.len(),
+            Self::Out(bytes) => bytes.len(),
+        }
     }
 }
 
@@ -71,7 +89,7 @@ impl<P: Platform, C: Driver> Disk<'_, '_, P, C> {
 
     /// Carries out an operation on the disk, which is behind `controller`.
     #[inline]
-    fn run_on(
+    pub(super) fn run_on(
         &mut self,
         controller: ControllerId,
         operation: Operation,
@@ -88,13 +106,74 @@ impl<P: Platform, C: Driver> Disk<'_, '_, P, C> {
         .wait(id)
     }
 
+    /// The controller that the disk is behind.
     #[inline]
-    fn controller(&self) -> Result<ControllerId, BlockError> {
+    pub(super) fn controller(&self) -> Result<ControllerId, BlockError> {
         Ok(self
             .host
             .unit(self.id)
             .ok_or(BlockError::Disconnected)?
             .controller)
+    }
+
+    /// Carries out one operation with a small buffer: in its place where the controller can be cut
+    /// off from it, else through the stack's own memory.
+    pub(super) fn run_with(
+        &mut self,
+        operation: Operation,
+        buffer: Small<'_>,
+    ) -> Result<(), BlockError> {
+        let controller = self.controller()?;
+        if self.host.platform.can_cut_dma(controller) {
+            let memory = match buffer {
+                Small::In(bytes) => RawBuffer::of(bytes),
+                Small::Out(bytes) => RawBuffer::of_shared(bytes),
+            };
+            return self.run_on(controller, operation, Some(memory));
+        }
+        let mut staging = self.host.staging.take().ok_or(BlockError::NoStaging)?;
+        let length = buffer.length();
+        let result = match staging.raw().slice(0, length) {
+            None => Err(BlockError::NoStaging),
+            Some(memory) => {
+                if let (Small::Out(bytes), Some(place)) =
+                    (&buffer, staging.as_mut_slice().get_mut(..length))
+                {
+                    place.copy_from_slice(bytes);
+                }
+                self.run_on(controller, operation, Some(memory))
+            }
+        };
+        if let (Ok(()), Small::In(bytes), Some(place)) =
+            (result, buffer, staging.as_slice().get(..length))
+        {
+            bytes.copy_from_slice(place);
+        }
+        if result != Err(BlockError::Quarantined) {
+            self.host.staging = Some(staging);
+        }
+        result
+    }
+
+    /// Writes a buffer by one of the operations that do.
+    #[inline]
+    pub(super) fn write_pieces(
+        &mut self,
+        operation: fn(Lba) -> Operation,
+        lba: Lba,
+        buffer: &[u8],
+    ) -> Result<(), BlockError> {
+        let controller = self.controller()?;
+        if self.host.platform.can_cut_dma(controller) {
+            let memory = RawBuffer::of_shared(buffer);
+            return self.run_on(controller, operation(lba), Some(memory));
+        }
+        let before = |offset: usize, bytes: &mut [u8]| {
+            if let Some(source) = buffer.get(offset..offset + bytes.len()) {
+                bytes.copy_from_slice(source);
+            }
+        };
+        self.run_staged(controller, operation, lba, buffer.len(), before, |_, _| {})
     }
 
     /// Moves `length` bytes from `lba` on through the stack's own memory; `copy` gets each piece
@@ -169,24 +248,7 @@ impl<P: Platform, C: Driver> BlockDevice for Disk<'_, '_, P, C> {
 
     #[inline]
     fn write(&mut self, lba: Lba, buffer: &[u8]) -> Result<(), BlockError> {
-        let controller = self.controller()?;
-        if self.host.platform.can_cut_dma(controller) {
-            let memory = RawBuffer::of_shared(buffer);
-            return self.run_on(controller, Operation::Write(lba), Some(memory));
-        }
-        let before = |offset: usize, bytes: &mut [u8]| {
-            if let Some(source) = buffer.get(offset..offset + bytes.len()) {
-                bytes.copy_from_slice(source);
-            }
-        };
-        self.run_staged(
-            controller,
-            Operation::Write,
-            lba,
-            buffer.len(),
-            before,
-            |_, _| {},
-        )
+        self.write_pieces(Operation::Write, lba, buffer)
     }
 
     fn flush(&mut self) -> Result<(), BlockError> {

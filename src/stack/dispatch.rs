@@ -1,23 +1,22 @@
 //! What the bus reports, carried to functions and units.
 
-use super::recover::{Home, REISSUES, is_same_unit, replace};
+use super::recover::{is_same_unit, replace};
 use super::{FunctionSlot, Host};
 use crate::block::BlockError;
+use crate::block::queue::REISSUES;
 use crate::host::ControllerFault;
 use crate::platform::{ControllerId, Platform};
-use crate::scsi::bring_up::{Action, BringUp, BringUpError, Input, ModeForm};
+use crate::scsi::bring_up::{Action, BringUp, BringUpError, Input, ModeForm, Search};
 use crate::scsi::transport::{Outcome, SCRATCH, TransportError};
 use crate::scsi::unit::{Next, UnitEntry, UnitState};
 use crate::storage::bot::wire::Lun;
-use crate::storage::choose::choose;
 use crate::storage::function::{Function, FunctionEvent};
 use crate::storage::ladder::Failure;
-use crate::storage::quirks::{Decision, Identity, Quirks, bulk_only};
+use crate::storage::quirks::Quirks;
+use crate::storage::uas::transport::Tools;
 use crate::time::Instant;
 use crate::usb::descriptor::CommandSet;
-use crate::usb::enumerate::CONFIGURATION_LIMIT;
-use crate::usb::quirks::bus_quirks;
-use crate::usb::{BusEvent, DeviceId, DeviceInfo, Driver, UsbError};
+use crate::usb::{BusEvent, DeviceId, Driver};
 
 /// Bytes of a unit's answer that are looked at: the longest, MODE SENSE, is asked for 192.
 const ANSWER: usize = 256;
@@ -37,13 +36,18 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             let Some(slot) = self.functions.get_mut(usize::from(function)) else {
                 return;
             };
-            let (bus, platform) = (&mut self.bus, &self.platform);
+            let mut tools = Tools {
+                bus: &mut self.bus,
+                dma: &self.platform,
+                commands: self.commands,
+                now,
+            };
             let ended = slot
                 .function
-                .transfer_ended(bus, platform, tag, outcome, actual, now);
+                .transfer_ended(&mut tools, tag, outcome, actual);
             match ended {
-                Some(outcome) => self.command_ended(function, outcome, now),
-                None => self.note_deadline(function),
+                Some(ended) => self.commands_ended(function, ended, now),
+                None => self.nothing_ended(function, now),
             }
             return;
         }
@@ -75,8 +79,13 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                 let Some(slot) = self.functions.get_mut(usize::from(index)) else {
                     return;
                 };
-                let (bus, platform) = (&mut self.bus, &self.platform);
-                let event = slot.function.operated(bus, platform, result, now);
+                let mut tools = Tools {
+                    bus: &mut self.bus,
+                    dma: &self.platform,
+                    commands: self.commands,
+                    now,
+                };
+                let event = slot.function.operated(&mut tools, result);
                 self.function_event(index, event, now);
             }
             BusEvent::Gone(device) => self.gone(device),
@@ -94,109 +103,26 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             .map(|index| index as u8)
     }
 
-    /// A device's descriptors are known: if it has storage, a function takes it.
-    fn described(&mut self, device: DeviceId, now: Instant) {
-        let Some(info) = self.bus.info(device) else {
-            return;
-        };
-        let mut bytes = [0; CONFIGURATION_LIMIT as usize];
-        let configuration = self.bus.read_configuration(device, &mut bytes);
-        self.advise_on_power(&info);
-        let decision = self.decide(&info);
-        let ids = info.descriptor.map(|it| bus_quirks(it.vendor, it.product));
-        let (speed, bus_quirks) = (info.speed(), ids.unwrap_or_default());
-        let Some(choice) = choose(configuration, speed, decision.quirks, bus_quirks) else {
-            if decision.quirks.contains(Quirks::IGNORE_DEVICE) {
-                self.bus.set_driver_name(device, "none (quirk i)");
-            }
-            return;
-        };
-        let place = match self.returning(&info) {
-            Some(index) if self.is_same_device(index, &info) => Some(index),
-            Some(index) => {
-                // Another one was plugged in its place.
-                self.free_function(index as u8);
-                Some(index)
-            }
-            None => {
-                let is_free =
-                    |slot: &FunctionSlot| slot.function.is_free() && slot.absent_until.is_none();
-                self.functions.iter().position(is_free)
-            }
-        };
-        let slot = place.and_then(|index| self.functions.get_mut(index).zip(Some(index)));
-        let attached = match slot {
-            None => Err(UsbError::TableFull("functions")),
-            Some((slot, index)) => {
-                slot.home = Some(Home::of(&info));
-                let (bus, policy) = (&mut self.bus, &self.policy);
-                slot.function
-                    .attach(bus, policy, index as u8, device, (&choice, decision), now)
-            }
-        };
-        match attached {
-            Ok(()) => self.bus.set_driver_name(device, "bot"),
-            Err(error) => {
-                self.bus.set_failed(device, error);
-                self.platform
-                    .log(format_args!("usb: no storage driver: {error:?}"));
-            }
-        }
-    }
-
-    /// The policies for a device, from the table and the run-time string.
-    fn decide(&self, info: &DeviceInfo) -> Decision {
-        let Some(descriptor) = info.descriptor else {
-            return Decision::NONE;
-        };
-        let identity = Identity {
-            vendor: descriptor.vendor,
-            product: descriptor.product,
-            release: descriptor.release,
-            speed: info.speed(),
-            manufacturer: info.strings.manufacturer.as_str(),
-            product_name: info.strings.product.as_str(),
-        };
-        let decision = bulk_only(&identity, &self.overrides);
-        if decision != Decision::NONE {
-            let Identity {
-                vendor, product, ..
-            } = identity;
-            let Decision { quirks, source } = &decision;
-            self.platform.log(format_args!(
-                "usb: {vendor:04x}:{product:04x}: {quirks:?} ({source})"
-            ));
-        }
-        decision
-    }
-
-    fn advise_on_power(&self, info: &DeviceInfo) {
-        let power = &info.power;
-        if power.exceeds_port() {
-            self.platform.log(format_args!(
-                "usb: a device wants {} mA of a port that need give {}: it may lack power",
-                power.milliamperes, power.port_milliamperes,
-            ));
-        }
-    }
-
     pub(super) fn function_event(&mut self, index: u8, event: Option<FunctionEvent>, now: Instant) {
         match event {
-            None => self.note_deadline(index),
-            Some(FunctionEvent::Ended(outcome)) => self.command_ended(index, outcome, now),
+            None => self.nothing_ended(index, now),
+            Some(FunctionEvent::Ended(ended)) => self.commands_ended(index, ended, now),
             Some(FunctionEvent::Serving(highest)) => self.serving(index, highest, now),
             Some(FunctionEvent::Failed(error)) => {
                 self.platform
                     .log(format_args!("usb: storage not configured: {error:?}"));
-                if let Some(slot) = self.functions.get_mut(usize::from(index)) {
-                    let device = slot.function.device();
-                    slot.function.closed(&mut self.bus, &self.platform, index);
-                    if let Some(device) = device {
-                        self.bus.try_again(device, error, now);
-                    }
-                    if slot.absent_until.is_none() {
-                        self.free_function(index);
-                    }
+                if self.leave_unopened_uas(index, error, now) {
+                    return;
+                }
+                let slot = self.functions.get(usize::from(index));
+                let device = slot.and_then(|slot| slot.function.device());
+                let is_awaited = slot.is_some_and(|slot| slot.absent_until.is_some());
+                self.close_function(index, now);
+                if let Some(device) = device {
+                    self.bus.try_again(device, error, now);
+                }
+                if !is_awaited {
+                    self.free_function(index);
                 }
             }
         }
@@ -232,24 +158,28 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         highest: Lun,
         now: Instant,
     ) {
+        let slot = self.functions.get(usize::from(function));
+        let manner = slot.map(|slot| slot.function.manner(self.policy.trust));
+        let (manner, search) = manner.unwrap_or_default();
         for lun in highest.up_to() {
-            let Some(index) = self.units.iter().position(UnitEntry::is_free) else {
-                self.platform
-                    .log(format_args!("usb: no room for unit {}", lun.number()));
-                break;
+            // The others are looked for beginning with the first.
+            let search = if lun == Lun::ZERO {
+                search
+            } else {
+                Search::None
             };
-            if let Some(entry) = self.units.get_mut(index) {
-                *entry = UnitEntry {
-                    generation: entry.generation.wrapping_add(1),
+            self.add_unit(
+                UnitEntry {
                     function,
                     controller,
                     lun: lun.number(),
                     transfer_bytes,
-                    told: entry.told,
+                    manner,
+                    search,
                     ..UnitEntry::EMPTY
-                };
-            }
-            self.bring_up(index as u8, now);
+                },
+                now,
+            );
         }
     }
 
@@ -279,7 +209,10 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             None | Some(CommandSet::Scsi) => ModeForm::Six,
             Some(_) => ModeForm::Ten,
         };
-        let bring_up = BringUp::new(now + self.policy.readiness).minding(quirks, mode_form);
+        entry.quirks = quirks;
+        let bring_up = BringUp::new(now + self.policy.readiness)
+            .minding(quirks, mode_form)
+            .asking(entry.manner, entry.search);
         let bring_up = match entry.interruptions {
             0 => bring_up,
             1..=REISSUES => bring_up.essential(),
@@ -294,6 +227,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
 
     fn bring_up_step(&mut self, unit: u8, mut machine: BringUp, input: Input<'_>, now: Instant) {
         let action = machine.step(input, now);
+        let neighbours = machine.take_neighbours();
         let Some(entry) = self.units.get_mut(usize::from(unit)) else {
             return;
         };
@@ -317,6 +251,9 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             Action::Fail(error) => UnitState::Failed(error),
         };
         self.compare_with_before(unit);
+        if let Some(neighbours) = neighbours {
+            self.add_neighbours(unit, neighbours, now);
+        }
     }
 
     /// A unit whose device was opened again has an end: is it what it was?
@@ -357,8 +294,8 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             .map_or(0, |completion| completion.moved as usize)
             .min(ANSWER);
         let slot = self.functions.get(usize::from(function));
-        if let Some(transport) = slot.and_then(|slot| slot.function.transport()) {
-            transport.read_scratch(&mut bytes);
+        if let Some(slot) = slot {
+            slot.function.read_scratch(&mut bytes);
         }
         let answer = bytes.get(..moved).unwrap_or_default();
         self.bring_up_step(unit, machine, Input::Ended(outcome, answer), now);
@@ -428,11 +365,15 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             if slot.function.take_stuck() {
                 self.climb(index as u8, Failure::Broken, now);
             } else if now >= slot.function.deadline() {
-                let ended = slot
-                    .function
-                    .deadline_passed(&mut self.bus, &self.platform, now);
-                if let Some(outcome) = ended {
-                    self.command_ended(index as u8, outcome, now);
+                let mut tools = Tools {
+                    bus: &mut self.bus,
+                    dma: &self.platform,
+                    commands: self.commands,
+                    now,
+                };
+                match slot.function.deadline_passed(&mut tools) {
+                    Some(ended) => self.commands_ended(index as u8, ended, now),
+                    None => self.nothing_ended(index as u8, now),
                 }
             }
             self.note_deadline(index as u8);
@@ -456,8 +397,18 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         }
     }
 
+    /// Something happened to a function that ended no command of it.
     #[inline]
-    fn note_deadline(&mut self, function: u8) {
+    fn nothing_ended(&mut self, function: u8, now: Instant) {
+        let slot = self.functions.get_mut(usize::from(function));
+        if slot.is_some_and(|slot| slot.function.take_resumed()) {
+            self.schedule(function, now);
+        }
+        self.note_deadline(function);
+    }
+
+    #[inline]
+    pub(super) fn note_deadline(&mut self, function: u8) {
         let slot = self.functions.get(usize::from(function));
         let deadline = slot.map_or(Instant::NEVER, |slot| Function::deadline(&slot.function));
         self.wake_at(deadline);

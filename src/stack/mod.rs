@@ -7,17 +7,22 @@
 //!
 //! Nothing here knows a protocol: what a device says is weighed in `usb`, `storage` and `scsi`.
 
+mod attach;
+mod bounce;
 mod disk;
 mod dispatch;
 mod events;
 mod holders;
 mod identity;
+mod neighbours;
 mod recover;
 mod report;
 mod requests;
 mod schedule;
 mod shutdown;
+mod smart;
 mod tables;
+mod writes;
 
 use crate::block::BlockError;
 use crate::block::queue::{HolderEntry, RequestSlot};
@@ -26,9 +31,12 @@ use crate::host::Controller;
 use crate::platform::{ControllerId, Platform};
 use crate::policy::Policy;
 use crate::scsi::unit::UnitEntry;
+use crate::storage::fallback::Fallback;
 use crate::storage::function::Function;
 use crate::storage::ladder::Ladder;
 use crate::storage::quirks::Overrides;
+use crate::storage::uas::CommandSlot;
+use crate::storage::usage::Usage;
 use crate::time::{Duration, Instant};
 use crate::usb::bus::countable;
 use crate::usb::{Bus, BusStorage, ControllerSlot, DeviceEntry, Driver, PortEntry, UsbError};
@@ -37,8 +45,8 @@ pub use events::HostEvent;
 pub use identity::StableName;
 use recover::Home;
 pub use report::{DiskInfo, DiskState};
-use schedule::Work;
 pub use shutdown::{Leaving, Parting};
+pub use smart::SmartError;
 pub use tables::Tables;
 
 /// How many things one [`Host::poll`] takes at most. Policy: more than any burst of completions
@@ -62,6 +70,9 @@ pub struct Storage<'s, C> {
     pub units: &'s mut [UnitEntry],
     /// One for each request in flight.
     pub requests: &'s mut [RequestSlot],
+    /// One for each command in flight on a UAS device. A device gets as many in a row as it can use, or
+    /// as there are; without any left, it is used over Bulk-Only.
+    pub commands: &'s mut [CommandSlot],
     /// One for each holder of a disk beyond its first: see [`Host::add_holder`].
     pub holders: &'s mut [HolderEntry],
     /// One for each piece of the pool that is held at the same time: about 8 for a controller and 8
@@ -69,11 +80,10 @@ pub struct Storage<'s, C> {
     pub pool: &'s mut [PoolRecord],
 }
 
-/// A storage function and what it is at work on.
+/// A storage function, and what recovery must know of it.
 #[derive(Debug)]
 pub struct FunctionSlot {
     function: Function,
-    work: Work,
     ladder: Ladder,
     /// Where its device is plugged in.
     home: Option<Home>,
@@ -81,17 +91,25 @@ pub struct FunctionSlot {
     absent_until: Option<Instant>,
     /// What requests end with when the device has gone.
     error: BlockError,
+    /// How its device is used.
+    usage: Option<Usage>,
+    /// What went wrong while it spoke UAS.
+    fallback: Fallback,
+    /// It could be used over Bulk-Only.
+    has_bulk_only: bool,
 }
 
 impl FunctionSlot {
     /// An unused slot.
     pub const EMPTY: Self = Self {
         function: Function::EMPTY,
-        work: Work::None,
         ladder: Ladder::DOWN,
         home: None,
         absent_until: None,
         error: BlockError::Disconnected,
+        usage: None,
+        fallback: Fallback::NONE,
+        has_bulk_only: false,
     };
 }
 
@@ -103,6 +121,7 @@ pub struct Host<'s, P: Platform, C = Controller<'s, <P as Platform>::Bus>> {
     functions: &'s mut [FunctionSlot],
     units: &'s mut [UnitEntry],
     requests: &'s mut [RequestSlot],
+    commands: &'s mut [CommandSlot],
     holders: &'s mut [HolderEntry],
     policy: Policy,
     overrides: Overrides<'s>,
@@ -135,6 +154,7 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
             functions,
             units,
             requests,
+            commands,
             holders,
             pool,
         } = storage;
@@ -151,6 +171,7 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
             functions: countable(functions),
             units: countable(units),
             requests: countable(requests),
+            commands,
             holders: countable(holders),
             policy: Policy::DEFAULT,
             overrides: Overrides::NONE,

@@ -4,26 +4,23 @@
 //! A function whose device is reset keeps its units and their requests. When a device is described
 //! on the same port, was not pulled meanwhile and has the same descriptor, the function takes it,
 //! and each unit is brought up again: only if it says the same of itself and has the same size do
-//! its requests go on. A request that had a command under way issues it again: that command is
-//! certainly dead, since the device was closed, and Bulk-Only has no other under way that could
-//! have overtaken it.
+//! its requests go on. A request that had commands under way issues them again: they are certainly
+//! dead, since the device was closed, and the scheduler let no other be under way that could have
+//! overtaken them.
 
-use super::schedule::Work;
 use super::{FunctionSlot, Host};
 use crate::block::BlockError;
 use crate::host::RootPort;
 use crate::platform::{ControllerId, Platform, PortPower};
+use crate::policy::Policy;
 use crate::scsi::bring_up::Found;
-use crate::scsi::transport::{Outcome, TransportError};
+use crate::scsi::transport::{Client, ClientKind, TransportError};
 use crate::scsi::unit::{UnitEntry, UnitState};
 use crate::storage::ladder::{Climb, Failure};
+use crate::storage::uas::transport::Tools;
 use crate::time::Instant;
 use crate::usb::descriptor::Device;
 use crate::usb::{DeviceId, DeviceInfo, DeviceStrings, Driver, Fate};
-
-/// How often a command is issued again after its device had to be reset. Policy: once after the
-/// protocol's reset and once after the port's, whatever rung they were of.
-pub(super) const REISSUES: u8 = 2;
 
 /// Where a function's device is plugged in, and what it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,20 +57,41 @@ impl Home {
     }
 }
 
+impl FunctionSlot {
+    /// What becomes of a rung when the device speaks UAS: too many resets, or the end of the ladder, and
+    /// it is used over Bulk-Only when it is back.
+    fn leave_uas(&mut self, climb: Climb, policy: &Policy, now: Instant) -> Climb {
+        if !self.function.takes_several() {
+            return climb;
+        }
+        let can_fall = self.has_bulk_only && self.fallback.reason().is_none();
+        match climb {
+            Climb::ResetPort | Climb::CyclePower => self.fallback.count_reset(policy, now),
+            Climb::GiveUp if can_fall && self.ladder.has_time(policy.episode, now) => {
+                self.fallback.end_of_ladder(policy, now);
+                return Climb::ResetPort;
+            }
+            Climb::Retry | Climb::GiveUp => {}
+        }
+        climb
+    }
+}
+
 impl<P: Platform, C: Driver> Host<'_, P, C> {
     /// A command has ended without a status: what is done about it. `true` if whoever wanted the
     /// command keeps waiting.
-    pub(super) fn climb_after(&mut self, function: u8, outcome: Outcome, now: Instant) -> bool {
-        let failure = match outcome {
-            Ok(_) => {
-                if let Some(slot) = self.functions.get_mut(usize::from(function)) {
-                    slot.ladder.succeeded();
-                }
-                return false;
-            }
-            Err(TransportError::Timeout | TransportError::Protocol(_)) => Failure::Reset,
-            Err(TransportError::Broken(_)) => Failure::Broken,
-            Err(_) => return false,
+    pub(super) fn climb_after(
+        &mut self,
+        function: u8,
+        error: TransportError,
+        now: Instant,
+    ) -> bool {
+        let failure = match error {
+            TransportError::Timeout | TransportError::Protocol(_) => Failure::Reset,
+            TransportError::Broken(_) => Failure::Broken,
+            // What it was reset for has climbed.
+            TransportError::Neighbour => return true,
+            _ => return false,
         };
         self.climb(function, failure, now)
     }
@@ -87,6 +105,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let climb = slot
             .ladder
             .climb(failure, may_cycle, self.policy.episode, now);
+        let climb = slot.leave_uas(climb, &self.policy, now);
         let home = slot.home;
         let device = slot.function.device();
         self.platform.log(format_args!(
@@ -117,30 +136,16 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         true
     }
 
-    /// A command was under way when its device had to be reset. It is issued again, but not for ever:
-    /// the device may be well, and upset by this command each time.
-    pub(super) fn interrupted(&mut self, work: Work, error: BlockError) {
-        match work {
-            Work::None => {}
-            Work::Unit(unit) => {
-                if let Some(entry) = self.units.get_mut(usize::from(unit)) {
-                    entry.interruptions = entry.interruptions.saturating_add(1);
-                }
-            }
-            Work::Request(request) => {
-                let Some(slot) = self.requests.get_mut(usize::from(request)) else {
-                    return;
-                };
-                slot.interruptions = slot.interruptions.saturating_add(1);
-                if slot.interruptions > REISSUES {
-                    self.end_request(request, Err(error));
-                }
-            }
+    /// A command of a bring-up was under way when its device had to be reset. It is brought up again,
+    /// but not for ever: the device may be well, and upset by this command each time.
+    pub(super) fn bring_up_interrupted(&mut self, unit: u8) {
+        if let Some(entry) = self.units.get_mut(usize::from(unit)) {
+            entry.interruptions = entry.interruptions.saturating_add(1);
         }
     }
 
     /// A function's device is about to be closed and opened again.
-    fn leave(&mut self, function: u8, now: Instant) {
+    pub(super) fn leave(&mut self, function: u8, now: Instant) {
         let until = now + self.policy.reopen;
         if let Some(slot) = self.functions.get_mut(usize::from(function)) {
             slot.function.gone();
@@ -224,9 +229,9 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let Some(slot) = self.functions.get_mut(usize::from(index)) else {
             return;
         };
-        slot.function.closed(&mut self.bus, &self.platform, index);
-        let work = core::mem::replace(&mut slot.work, Work::None);
         if fate == Fate::Gone {
+            self.put_back_all(index, now);
+            self.close_function(index, now);
             self.free_function(index);
             return;
         }
@@ -234,21 +239,54 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             // Its controller is started again.
             self.leave(index, now);
         }
-        self.leave_neighbour(index, work);
-        self.interrupted(work, BlockError::Timeout);
+        self.put_back_all(index, now);
+        self.close_function(index, now);
         self.suspend_units(index);
     }
 
-    /// A request of a neighbour that was reset for another's sake ends; others go on later.
-    fn leave_neighbour(&mut self, function: u8, work: Work) {
+    /// The commands that were under way on a device are issued again when it is back: all are
+    /// certainly dead. Those of a neighbour that was reset for another's sake end.
+    fn put_back_all(&mut self, function: u8, now: Instant) {
         let Some(slot) = self.functions.get_mut(usize::from(function)) else {
             return;
         };
-        if slot.error == BlockError::Reset {
+        let was_neighbour = slot.error == BlockError::Reset;
+        if was_neighbour {
             slot.error = BlockError::Disconnected;
-            if let Work::Request(request) = work {
-                self.end_request(request, Err(BlockError::Reset));
+        }
+        while let Some(client) = self.abandon(function, now) {
+            let Client { kind, index, piece } = client;
+            match kind {
+                ClientKind::Unit => self.bring_up_interrupted(index),
+                ClientKind::Request => {
+                    if was_neighbour {
+                        self.end_request(index, Err(BlockError::Reset));
+                    }
+                    self.put_back(index, piece, Some(BlockError::Timeout));
+                }
             }
+        }
+    }
+
+    fn abandon(&mut self, function: u8, now: Instant) -> Option<Client> {
+        let slot = self.functions.get_mut(usize::from(function))?;
+        slot.function.abandon(&mut Tools {
+            bus: &mut self.bus,
+            dma: &self.platform,
+            commands: self.commands,
+            now,
+        })
+    }
+
+    pub(super) fn close_function(&mut self, function: u8, now: Instant) {
+        if let Some(slot) = self.functions.get_mut(usize::from(function)) {
+            let mut tools = Tools {
+                bus: &mut self.bus,
+                dma: &self.platform,
+                commands: self.commands,
+                now,
+            };
+            slot.function.closed(&mut tools, function);
         }
     }
 

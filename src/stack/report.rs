@@ -10,7 +10,8 @@ use crate::scsi::inquiry::Inquiry;
 use crate::scsi::unit::{UnitEntry, UnitState};
 use crate::storage::bot::transport::CopyCount;
 use crate::storage::quirks::{Decision, Quirks};
-use crate::usb::{DeviceInfo, Driver};
+use crate::storage::usage::Usage;
+use crate::usb::{DeviceId, DeviceInfo, Driver};
 
 /// Whether a disk can be used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,6 +41,8 @@ pub struct DiskInfo {
     pub inquiry: Option<Inquiry>,
     /// What else it says, where it could be asked: serial number and world-wide name among it.
     pub details: Option<Details>,
+    /// How commands travel to it, and why not otherwise.
+    pub usage: Usage,
     /// The policies that are honoured, with what was learnt in use.
     pub quirks: Quirks,
     /// The policies that were decided when its device was described, and why.
@@ -78,9 +81,16 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             state,
             inquiry,
             details,
+            usage: function.usage?,
             quirks: function.function.quirks(),
             decision: *function.function.decision(),
         })
+    }
+
+    /// How commands travel to a device with storage, and why not otherwise.
+    pub fn usage(&self, device: DeviceId) -> Option<Usage> {
+        let function = self.function_of(device)?;
+        self.functions.get(usize::from(function))?.usage
     }
 
     /// How much of a disk's data was copied rather than reached by the controller itself, since its
@@ -88,7 +98,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     pub fn copies(&self, disk: DiskId) -> Option<CopyCount> {
         let function = self.unit(disk)?.function;
         let slot = self.functions.get(usize::from(function))?;
-        Some(slot.function.transport()?.copies())
+        Some(slot.function.copies())
     }
 
     /// The first disk that can be used.

@@ -107,6 +107,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             Operation::Write(_) if !geometry.writable => return Err(BlockError::WriteProtected),
             Operation::Write(lba) => geometry.extent(lba, length)?,
             Operation::Flush | Operation::Stop => 0,
+            rare => unit.admit(rare, &geometry, length)?,
         };
         let free = |slot: &RequestSlot| slot.state == RequestState::Free;
         let index = self
@@ -122,9 +123,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         slot.operation = operation;
         slot.memory = memory;
         slot.blocks = blocks;
-        slot.done = 0;
-        slot.failures = 0;
-        slot.interruptions = 0;
+        slot.start_over();
         slot.holder = holder;
         slot.is_blocking = waiter == Waiter::Call;
         self.waiting += 1;
@@ -142,16 +141,24 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let Some(slot) = self.requests.get_mut(usize::from(index)) else {
             return;
         };
-        if slot.state == RequestState::Waiting {
-            self.waiting = self.waiting.saturating_sub(1);
-            slot.state = RequestState::Ended(result);
-            slot.memory = None;
-            if !slot.is_blocking {
-                self.completions += 1;
+        if slot.state != RequestState::Waiting {
+            return;
+        }
+        if slot.in_flight != 0 {
+            // Its memory may be reached: it ends when the last of its commands has.
+            if let Err(error) = result {
+                slot.failed.get_or_insert(error);
             }
-            if let (Ok(()), Some(buffer)) = (result, slot.buffer.as_mut()) {
-                buffer.note_transfer();
-            }
+            return;
+        }
+        self.waiting = self.waiting.saturating_sub(1);
+        slot.state = RequestState::Ended(result);
+        slot.memory = None;
+        if !slot.is_blocking {
+            self.completions += 1;
+        }
+        if let (Ok(()), Some(buffer)) = (result, slot.buffer.as_mut()) {
+            buffer.note_transfer();
         }
     }
 
@@ -161,6 +168,8 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         for slot in self.requests.iter_mut() {
             if slot.disk.index == unit && slot.state == RequestState::Waiting {
                 slot.buffer = None;
+                // Nobody waits for their end any more.
+                slot.in_flight = 0;
             }
         }
     }

@@ -1,42 +1,38 @@
-//! Which command a function carries next: a unit's bring-up first, then requests in the order of
-//! their submission.
+//! Which commands a function carries next: a unit's bring-up first, then requests in the order of
+//! their submission, as many at a time as it takes.
 
 use super::Host;
-use crate::block::queue::RequestState;
+use crate::block::BlockError;
+use crate::block::queue::{Piece, RequestSlot, RequestState};
+use crate::dma::MapError;
 use crate::platform::Platform;
-use crate::scsi::transport::{DataPlace, Outcome, Request};
+use crate::scsi::transport::{
+    Client, ClientKind, DataPlace, Ended, Outcome, Request, TransportError,
+};
 use crate::scsi::unit::{Next, UnitEntry, UnitState, transport_failed};
+use crate::storage::uas::transport::Tools;
 use crate::time::{Duration, Instant};
 use crate::usb::Driver;
 
-/// What a function is at work on.
+/// Whether a function takes another command now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Work {
-    /// Nothing.
+enum Room {
+    Perhaps,
     None,
-    /// The bring-up of the unit with this place in the table.
-    Unit(u8),
-    /// The request with this place in the table.
-    Request(u8),
 }
 
 impl<P: Platform, C: Driver> Host<'_, P, C> {
-    /// Gives an idle function its next command.
+    /// Gives a function the commands that it takes now.
     pub(super) fn schedule(&mut self, function: u8, now: Instant) {
         while self.is_idle(function) {
-            let (work, command) = match self.next_bring_up(function) {
-                Some(unit) => (Work::Unit(unit), self.bring_up_command(function, unit, now)),
+            let room = match self.next_bring_up(function) {
+                Some(unit) => self.issue_bring_up(function, unit, now),
                 None => match self.next_request(function) {
-                    Some(request) => {
-                        let command = self.request_command(function, request, now);
-                        (Work::Request(request), command)
-                    }
+                    Some(request) => self.issue_request(function, request, now),
                     None => return,
                 },
             };
-            if let Some(command) = command
-                && self.begin(function, work, &command, now)
-            {
+            if room == Room::None {
                 return;
             }
         }
@@ -67,7 +63,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         self.units.iter().position(is_due).map(|index| index as u8)
     }
 
-    /// The oldest waiting request on a unit of the function.
+    /// The oldest waiting request on a unit of the function that may have a command now.
     #[inline]
     fn next_request(&self, function: u8) -> Option<u8> {
         match self.waiting {
@@ -82,25 +78,43 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     #[inline]
     fn is_next(&self, request: u8, function: u8) -> bool {
         let slot = self.requests.get(usize::from(request));
-        slot.is_some_and(|slot| {
-            slot.state == RequestState::Waiting && self.is_unit_of(slot.disk.index, function)
-        })
+        slot.is_some_and(|slot| self.wants_command_of(slot, function))
+    }
+
+    #[inline]
+    fn wants_command_of(&self, slot: &RequestSlot, function: u8) -> bool {
+        slot.state == RequestState::Waiting
+            && slot.wants_command()
+            && self.is_unit_of(slot.disk.index, function)
     }
 
     #[inline(never)]
     fn oldest_request(&self, function: u8) -> Option<u8> {
+        let slot = self.functions.get(usize::from(function))?;
+        let several = slot.function.takes_several();
         let mut oldest: Option<(u32, u8)> = None;
         for (index, slot) in (0_u8..).zip(self.requests.iter()) {
-            if slot.state != RequestState::Waiting || !self.is_unit_of(slot.disk.index, function) {
+            if !self.wants_command_of(slot, function) {
                 continue;
             }
             // Sequence numbers wrap: the difference tells the order.
             let age = self.sequence.wrapping_sub(slot.sequence);
-            if oldest.is_none_or(|(oldest, _)| age > oldest) {
+            if oldest.is_none_or(|(oldest, _)| age > oldest) && !(several && self.must_wait(slot)) {
                 oldest = Some((age, index));
             }
         }
         oldest.map(|(_, index)| index)
+    }
+
+    /// Whether an older request of the same unit is in a request's way.
+    fn must_wait(&self, slot: &RequestSlot) -> bool {
+        let age = self.sequence.wrapping_sub(slot.sequence);
+        self.requests.iter().any(|other| {
+            other.state == RequestState::Waiting
+                && other.disk == slot.disk
+                && self.sequence.wrapping_sub(other.sequence) > age
+                && other.conflicts(slot)
+        })
     }
 
     /// Whether a unit is one of the function's, and not being opened again.
@@ -110,43 +124,51 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         })
     }
 
-    /// The next command of a unit's bring-up, which counts as issued.
+    /// Issues the next command of a unit's bring-up.
     #[cold]
     #[inline(never)]
-    fn bring_up_command(&mut self, function: u8, unit: u8, now: Instant) -> Option<Request> {
-        let entry = self.units.get_mut(usize::from(unit))?;
+    fn issue_bring_up(&mut self, function: u8, unit: u8, now: Instant) -> Room {
+        let Some(entry) = self.units.get_mut(usize::from(unit)) else {
+            return Room::Perhaps;
+        };
         let UnitState::BringUp(_, next) = &mut entry.state else {
-            return None;
+            return Room::Perhaps;
         };
         let Next::Issue(command) = *next else {
-            return None;
+            return Room::Perhaps;
         };
         *next = Next::Ended;
         let lun = entry.lun;
         let timeout = self.time_left(function, true, now);
-        Some(Request {
+        let request = Request {
             lun,
             command,
             data: DataPlace::Scratch,
             timeout: timeout.min(self.policy.bring_up),
-        })
+        };
+        self.begin(function, Client::unit(unit), &request, now)
     }
 
-    /// The next command of a request. `None`: the request has ended without one.
+    /// Issues the next command of a request, or ends the request without one.
     #[inline]
-    fn request_command(&mut self, function: u8, request: u8, now: Instant) -> Option<Request> {
-        let slot = self.requests.get_mut(usize::from(request))?;
-        let unit = self.units.get_mut(usize::from(slot.disk.index))?;
+    fn issue_request(&mut self, function: u8, request: u8, now: Instant) -> Room {
+        let Some(slot) = self.requests.get_mut(usize::from(request)) else {
+            return Room::Perhaps;
+        };
+        let Some(unit) = self.units.get_mut(usize::from(slot.disk.index)) else {
+            return Room::Perhaps;
+        };
         let interrupted = slot.interruptions != 0;
         match unit.command_for(slot, &self.policy) {
             Ok(mut command) => {
+                let client = Client::request(request, slot.piece);
                 let left = self.time_left(function, interrupted, now);
                 command.timeout = command.timeout.min(left);
-                Some(command)
+                self.begin(function, client, &command, now)
             }
             Err(error) => {
                 self.end_request(request, Err(error));
-                None
+                Room::Perhaps
             }
         }
     }
@@ -159,65 +181,203 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             return Duration::ZERO;
         };
         if interrupted {
-            slot.ladder.time_left(self.policy.episode, now)
-        } else {
-            slot.ladder.succeeded();
-            Duration::MAX
+            return slot.ladder.time_left(self.policy.episode, now);
         }
+        // With several commands under way, one that is new says nothing about the others.
+        if !slot.function.takes_several() {
+            slot.ladder.succeeded();
+        }
+        Duration::MAX
     }
 
     #[inline]
-    fn begin(&mut self, function: u8, work: Work, request: &Request, now: Instant) -> bool {
+    fn begin(&mut self, function: u8, client: Client, request: &Request, now: Instant) -> Room {
         let Some(slot) = self.functions.get_mut(usize::from(function)) else {
-            return false;
+            return Room::None;
         };
-        match slot
-            .function
-            .begin(&mut self.bus, &self.platform, request, now)
-        {
+        let mut tools = Tools {
+            bus: &mut self.bus,
+            dma: &self.platform,
+            commands: self.commands,
+            now,
+        };
+        match slot.function.begin(&mut tools, request, client) {
             Ok(()) => {
-                slot.work = work;
                 let deadline = slot.function.deadline();
+                let several = slot.function.takes_several();
                 self.wake_at(deadline);
-                true
+                if several { Room::Perhaps } else { Room::None }
+            }
+            Err(TransportError::Busy) => {
+                self.not_issued(client, request);
+                Room::None
+            }
+            Err(TransportError::Memory(MapError::Unreachable)) => {
+                self.begin_bounced(function, client, request, now)
             }
             Err(error) => {
-                self.work_ended(function, work, Err(error), now);
-                false
+                self.client_told(function, client, Err(error), now);
+                Room::Perhaps
             }
         }
     }
 
-    /// The command of a function has ended: whoever wanted it is told, and may want another.
-    #[inline]
-    pub(super) fn command_ended(&mut self, function: u8, outcome: Outcome, now: Instant) {
-        let Some(slot) = self.functions.get_mut(usize::from(function)) else {
-            return;
-        };
-        let work = core::mem::replace(&mut slot.work, Work::None);
-        let keeps_waiting = self.climb_after(function, outcome, now);
-        if let (true, Err(error)) = (keeps_waiting, outcome) {
-            self.interrupted(work, transport_failed(error));
+    /// Begins a command with a piece of the pool in place of the caller's memory.
+    #[cold]
+    #[inline(never)]
+    fn begin_bounced(
+        &mut self,
+        function: u8,
+        client: Client,
+        request: &Request,
+        now: Instant,
+    ) -> Room {
+        match self.bounce(function, client, request) {
+            Ok((client, request)) => self.begin(function, client, &request, now),
+            Err(TransportError::Busy) => {
+                self.not_issued(client, request);
+                Room::None
+            }
+            Err(error) => {
+                self.client_told_of(function, client, error, now);
+                Room::Perhaps
+            }
         }
-        // A request that keeps waiting is scheduled again; a bring-up knows best itself.
-        if !keeps_waiting || matches!(work, Work::Unit(_)) {
-            self.work_ended(function, work, outcome, now);
+    }
+
+    /// A function had no room for a command after all.
+    #[cold]
+    fn not_issued(&mut self, client: Client, request: &Request) {
+        match client.kind {
+            ClientKind::Unit => {
+                if let Some(entry) = self.units.get_mut(usize::from(client.index))
+                    && let UnitState::BringUp(_, next) = &mut entry.state
+                {
+                    *next = Next::Issue(request.command);
+                }
+            }
+            ClientKind::Request => {
+                let (request, piece) = (client.index, client.piece);
+                self.end_bounce(request, piece, Err(TransportError::Busy));
+                if let Some(slot) = self.requests.get_mut(usize::from(request)) {
+                    slot.not_issued(piece);
+                }
+            }
+        }
+    }
+
+    /// A command of a function has ended, and perhaps others with it.
+    #[inline]
+    pub(super) fn commands_ended(&mut self, function: u8, first: Ended, now: Instant) {
+        self.command_ended(function, first, now);
+        let slot = self.functions.get(usize::from(function));
+        if slot.is_some_and(|slot| slot.function.takes_several()) {
+            self.others_ended(function, now);
         }
         if self.waiting != 0 || self.bring_ups {
             self.schedule(function, now);
         }
     }
 
+    #[inline(never)]
+    fn others_ended(&mut self, function: u8, now: Instant) {
+        while let Some(ended) = self.take_ended(function, now) {
+            self.command_ended(function, ended, now);
+        }
+        self.note_deadline(function);
+    }
+
     #[inline]
-    fn work_ended(&mut self, function: u8, work: Work, outcome: Outcome, now: Instant) {
-        match work {
-            Work::None => {}
-            Work::Unit(unit) => self.bring_up_ended(function, unit, outcome, now),
-            Work::Request(request) => self.request_ended(request, outcome, now),
+    fn take_ended(&mut self, function: u8, now: Instant) -> Option<Ended> {
+        let slot = self.functions.get_mut(usize::from(function))?;
+        slot.function.take_ended(&mut Tools {
+            bus: &mut self.bus,
+            dma: &self.platform,
+            commands: self.commands,
+            now,
+        })
+    }
+
+    /// A command of a function has ended: whoever wanted it is told, and may want another.
+    #[inline]
+    fn command_ended(&mut self, function: u8, ended: Ended, now: Instant) {
+        let Ended { outcome, client } = ended;
+        if let Err(error) = outcome {
+            return self.command_not_ended(function, client, error, now);
+        }
+        if let Some(slot) = self.functions.get_mut(usize::from(function)) {
+            slot.ladder.succeeded();
+        }
+        self.client_told(function, client, outcome, now);
+    }
+
+    /// A device has not ended a command: what is done about it, and what its client is told.
+    #[cold]
+    #[inline(never)]
+    fn command_not_ended(
+        &mut self,
+        function: u8,
+        client: Client,
+        error: TransportError,
+        now: Instant,
+    ) {
+        let keeps_waiting = self.climb_after(function, error, now);
+        match client.kind {
+            ClientKind::Request if keeps_waiting => {
+                let counts = error != TransportError::Neighbour;
+                let error = counts.then_some(transport_failed(error));
+                return self.put_back(client.index, client.piece, error);
+            }
+            // A bring-up knows best itself.
+            ClientKind::Unit if keeps_waiting => self.bring_up_interrupted(client.index),
+            ClientKind::Request | ClientKind::Unit => {}
+        }
+        self.client_told_of(function, client, error, now);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn client_told_of(
+        &mut self,
+        function: u8,
+        client: Client,
+        error: TransportError,
+        now: Instant,
+    ) {
+        self.client_told(function, client, Err(error), now);
+    }
+
+    #[inline]
+    fn client_told(&mut self, function: u8, client: Client, outcome: Outcome, now: Instant) {
+        let Client { kind, index, piece } = client;
+        match kind {
+            ClientKind::Unit => self.bring_up_ended(function, index, outcome, now),
+            ClientKind::Request => self.request_ended(index, piece, outcome, now),
         }
     }
 
-    fn request_ended(&mut self, request: u8, outcome: Outcome, now: Instant) {
+    /// A command of a request was not carried out: it is issued again. `error` is what it ends with
+    /// if that was once too often.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn put_back(&mut self, request: u8, piece: Piece, error: Option<BlockError>) {
+        self.end_bounce(request, piece, Err(TransportError::Disconnected));
+        let Some(slot) = self.requests.get_mut(usize::from(request)) else {
+            return;
+        };
+        slot.put_back(piece);
+        slot.interrupted = slot.interrupted.or(error);
+        if let (Some(_), Some(unit)) = (error, self.units.get_mut(usize::from(slot.disk.index))) {
+            unit.note_harm(slot.operation);
+        }
+        if let Some(result) = slot.settle() {
+            self.end_request(request, result);
+        }
+    }
+
+    #[inline]
+    fn request_ended(&mut self, request: u8, piece: Piece, outcome: Outcome, now: Instant) {
+        self.end_bounce(request, piece, outcome);
         let Some(slot) = self.requests.get_mut(usize::from(request)) else {
             return;
         };
@@ -225,7 +385,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let Some(unit) = self.units.get_mut(usize::from(index)) else {
             return;
         };
-        if let Some(result) = unit.request_ended(slot, outcome) {
+        if let Some(result) = unit.request_ended(piece, slot, outcome) {
             let result = self.weigh_flush(request, result);
             self.end_request(request, result);
             if let Err(error) = result {

@@ -4,13 +4,14 @@ use super::{FunctionSlot, Storage};
 use crate::block::queue::{HolderEntry, RequestSlot};
 use crate::dma::PoolRecord;
 use crate::scsi::unit::UnitEntry;
+use crate::storage::uas::CommandSlot;
 use crate::usb::{ControllerSlot, DeviceEntry, PortEntry};
 
 /// Pieces of the pool for each device, with its share of its controller's.
 const PIECES: usize = 24;
 
 /// Tables for so many controllers, root ports, devices and requests in flight; as many storage
-/// interfaces and units as devices.
+/// interfaces and units as devices, and as many commands in flight on UAS devices as requests.
 ///
 /// It holds no pointers into itself: put it into a `static`, on the stack, or where you like.
 #[derive(Debug)]
@@ -27,6 +28,7 @@ pub struct Tables<
     functions: [FunctionSlot; DEVICES],
     units: [UnitEntry; DEVICES],
     requests: [RequestSlot; REQUESTS],
+    commands: [CommandSlot; REQUESTS],
     holders: [HolderEntry; DEVICES],
     pool: [[PoolRecord; PIECES]; DEVICES],
 }
@@ -44,6 +46,7 @@ impl<C, const CONTROLLERS: usize, const PORTS: usize, const DEVICES: usize, cons
             functions: [const { FunctionSlot::EMPTY }; DEVICES],
             units: [const { UnitEntry::EMPTY }; DEVICES],
             requests: [const { RequestSlot::EMPTY }; REQUESTS],
+            commands: [const { CommandSlot::EMPTY }; REQUESTS],
             holders: [HolderEntry::EMPTY; DEVICES],
             pool: [const { [PoolRecord::EMPTY; PIECES] }; DEVICES],
         }
@@ -58,6 +61,7 @@ impl<C, const CONTROLLERS: usize, const PORTS: usize, const DEVICES: usize, cons
             functions: &mut self.functions,
             units: &mut self.units,
             requests: &mut self.requests,
+            commands: &mut self.commands,
             holders: &mut self.holders,
             pool: self.pool.as_flattened_mut(),
         }

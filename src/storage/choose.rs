@@ -1,17 +1,27 @@
-//! Which setting of a device is used for storage.
+//! Which settings of a device can be used for storage.
 //!
-//! Bulk-Only, wherever it is among the alternate settings. UAS is not there yet: a device that
-//! offers nothing else is listed without a driver.
+//! UAS and Bulk-Only are known by their protocol, wherever they are among the alternate settings, and
+//! whether there is one of them or both. The stack asks once a device was described, and tries the
+//! better one first.
 
 use super::quirks::Quirks;
 use crate::usb::descriptor::{
     Alternate, BulkOnlyPipes, CommandSet, Configuration, MassStorageAlternate, Protocol,
-    StorageTransport,
+    StorageTransport, UasPipes,
 };
 use crate::usb::quirks::BusQuirks;
 use crate::usb::speed::Speed;
 
-/// The setting that was chosen.
+/// How commands travel, with the endpoints.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    /// Over Bulk-Only.
+    BulkOnly(BulkOnlyPipes),
+    /// Over UAS.
+    Uas(UasPipes),
+}
+
+/// A setting that can be used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Choice {
     /// `bConfigurationValue`.
@@ -22,49 +32,83 @@ pub struct Choice {
     pub alternate: u8,
     /// The command set that it announces.
     pub command_set: CommandSet,
-    /// Its pipes.
-    pub pipes: BulkOnlyPipes,
+    /// How commands travel.
+    pub way: Way,
 }
 
-/// Picks the first Bulk-Only setting of a configuration, from the bytes that came of it.
-#[must_use]
-pub fn choose(
-    configuration: &[u8],
-    speed: Speed,
-    quirks: Quirks,
-    bus_quirks: BusQuirks,
-) -> Option<Choice> {
-    let configuration = Configuration::parse(configuration).ok()?;
-    if quirks.contains(Quirks::IGNORE_DEVICE) {
-        return None;
+/// What a device offers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Offer {
+    /// The first UAS setting.
+    pub uas: Option<Choice>,
+    /// The first Bulk-Only setting.
+    pub bulk_only: Option<Choice>,
+    /// `bMaxPower` of the configuration, in its own units.
+    pub raw_max_power: u8,
+}
+
+impl Offer {
+    /// Looks for settings in a configuration, in the bytes that came of it. `quirks` are those that
+    /// hold over Bulk-Only.
+    #[must_use]
+    pub fn of(configuration: &[u8], speed: Speed, quirks: Quirks, bus_quirks: BusQuirks) -> Self {
+        let mut offer = Self::default();
+        let Ok(configuration) = Configuration::parse(configuration) else {
+            return offer;
+        };
+        offer.raw_max_power = configuration.raw_max_power();
+        if quirks.contains(Quirks::IGNORE_DEVICE) {
+            return offer;
+        }
+        if quirks.contains(Quirks::BULK_ONLY) {
+            offer.bulk_only = configuration
+                .alternates()
+                .find_map(|alternate| disguised(&configuration, &alternate, speed));
+            return offer;
+        }
+        let announced = if bus_quirks.contains(BusQuirks::HONOR_BNUMINTERFACES) {
+            usize::from(configuration.announced_interfaces())
+        } else {
+            usize::MAX
+        };
+        for setting in configuration.mass_storage(speed) {
+            if place(&configuration, setting.interface) >= announced {
+                continue;
+            }
+            let Some(choice) = plain(&configuration, &setting) else {
+                continue;
+            };
+            match choice.way {
+                Way::BulkOnly(_) => offer.bulk_only.get_or_insert(choice),
+                Way::Uas(_) => offer.uas.get_or_insert(choice),
+            };
+        }
+        offer
     }
-    let announced = if bus_quirks.contains(BusQuirks::HONOR_BNUMINTERFACES) {
-        usize::from(configuration.announced_interfaces())
-    } else {
-        usize::MAX
-    };
-    if quirks.contains(Quirks::BULK_ONLY) {
-        return configuration
-            .alternates()
-            .find_map(|alternate| disguised(&configuration, &alternate, speed));
+
+    /// Streams that the status pipe of the UAS setting announces; 0 without.
+    #[must_use]
+    pub fn status_streams(&self) -> u32 {
+        match self.uas.map(|choice| choice.way) {
+            Some(Way::Uas(pipes)) => pipes.status.max_streams().count(),
+            Some(Way::BulkOnly(_)) | None => 0,
+        }
     }
-    configuration
-        .mass_storage(speed)
-        .filter(|setting| place(&configuration, setting.interface) < announced)
-        .find_map(|setting| plain(&configuration, &setting))
 }
 
 fn plain(configuration: &Configuration<'_>, setting: &MassStorageAlternate) -> Option<Choice> {
-    match setting.transport {
-        StorageTransport::BulkOnly(pipes) => Some(Choice {
-            configuration: configuration.value(),
-            interface: setting.interface,
-            alternate: setting.alternate,
-            command_set: setting.command_set,
-            pipes,
-        }),
-        StorageTransport::Uas(_) | StorageTransport::Unusable(_) => None,
-    }
+    let way = match setting.transport {
+        StorageTransport::BulkOnly(pipes) => Way::BulkOnly(pipes),
+        StorageTransport::Uas(pipes) => Way::Uas(pipes),
+        StorageTransport::Unusable(_) => return None,
+    };
+    Some(Choice {
+        configuration: configuration.value(),
+        interface: setting.interface,
+        alternate: setting.alternate,
+        command_set: setting.command_set,
+        way,
+    })
 }
 
 /// A setting that is Bulk-Only whatever it says.
@@ -115,8 +159,8 @@ mod tests {
     }
 
     fn interface(bytes: &[u8], quirks: Quirks, bus_quirks: BusQuirks) -> Option<u8> {
-        let choice = choose(bytes, Speed::High, quirks, bus_quirks);
-        choice.map(|choice| choice.interface)
+        let offer = Offer::of(bytes, Speed::High, quirks, bus_quirks);
+        offer.bulk_only.map(|choice| choice.interface)
     }
 
     #[test]
@@ -125,6 +169,30 @@ mod tests {
         let none = (Quirks::empty(), BusQuirks::empty());
         assert_eq!(interface(&bytes, none.0, none.1), Some(1));
         assert_eq!(interface(&bytes, Quirks::IGNORE_DEVICE, none.1), None);
+    }
+
+    /// A UAS setting: endpoints of high speed with their pipe usage descriptors.
+    const UAS: [u8; 44] = [
+        7, 5, 0x02, 2, 0, 2, 0, 4, 0x24, 1, 0, //
+        7, 5, 0x81, 2, 0, 2, 0, 4, 0x24, 2, 0, //
+        7, 5, 0x83, 2, 0, 2, 0, 4, 0x24, 3, 0, //
+        7, 5, 0x04, 2, 0, 2, 0, 4, 0x24, 4, 0,
+    ];
+
+    #[test]
+    fn both_ways_are_found_in_either_order_and_each_alone() {
+        let bulk_only = [&[9, 4, 0, 0, 2, 8, 6, 0x50, 0][..], &PIPES].concat();
+        let uas = [&[9, 4, 0, 1, 4, 8, 6, 0x62, 0][..], &UAS].concat();
+        for settings in [&[&bulk_only[..], &uas][..], &[&uas, &bulk_only], &[&uas]] {
+            let settings = settings.concat();
+            let total = 9 + settings.len() as u8;
+            let bytes = [&[9, 2, total, 0, 1, 1, 0, 0x80, 36][..], &settings].concat();
+            let offer = Offer::of(&bytes, Speed::High, Quirks::empty(), BusQuirks::empty());
+            assert_eq!(offer.uas.unwrap().alternate, 1);
+            let has_bulk_only = settings.len() > uas.len();
+            assert_eq!(offer.bulk_only.is_some(), has_bulk_only);
+            assert_eq!((offer.raw_max_power, offer.status_streams()), (36, 0));
+        }
     }
 
     #[test]

@@ -1,20 +1,23 @@
 //! One device's storage interface, from its configuration to its removal.
 //!
 //! Called by the stack, which owns a table of them. A function opens the pipes that
-//! [`choose`](super::choose) picked, asks how many units there are, and then carries commands, one
-//! at a time.
+//! [`choose`](super::choose) found, over Bulk-Only asks how many units there are, and then carries
+//! commands: one at a time over Bulk-Only, several over UAS.
 
-use super::bot::transport::{Pipes, Transport};
+use super::bot::transport::{CopyCount, Pipes, Transport as BulkOnly};
 use super::bot::wire::Lun;
-use super::choose::Choice;
+use super::choose::{Choice, Way};
 use super::quirks::{Decision, Quirks};
+use super::uas::release;
+use super::uas::transport::{Tools, Transport as Uas};
 use crate::dma::{Dma, Owner};
 use crate::host::Outcome as TransferOutcome;
-use crate::policy::Policy;
-use crate::scsi::transport::{Outcome, Request, TransportError};
+use crate::policy::{Policy, Trust};
+use crate::scsi::bring_up::{Manner, Search};
+use crate::scsi::transport::{Client, Ended, Outcome, Request, TransportError};
 use crate::time::Instant;
 use crate::usb::bus::FunctionConfig;
-use crate::usb::descriptor::CommandSet;
+use crate::usb::descriptor::{BulkOnlyPipes, CommandSet};
 use crate::usb::operation::Operation;
 use crate::usb::setup::SetupPacket;
 use crate::usb::speed::Speed;
@@ -34,6 +37,20 @@ enum State {
     Leaving,
 }
 
+/// What carries the commands. Its tag is a number of its own, because it is looked at for every event.
+#[derive(Debug)]
+#[repr(u8)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is no heap, and the function is the place for either"
+)]
+enum Carrier {
+    None,
+    /// With whom the command under way is for.
+    BulkOnly(BulkOnly, Option<Client>),
+    Uas(Uas),
+}
+
 /// What the stack must know about a function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FunctionEvent {
@@ -41,8 +58,8 @@ pub enum FunctionEvent {
     Serving(Lun),
     /// Its device could not be configured: it is free again.
     Failed(UsbError),
-    /// The command under way has ended.
-    Ended(Outcome),
+    /// A command has ended. Others may have too: see [`Function::take_ended`].
+    Ended(Ended),
 }
 
 /// A storage function. The caller of the stack provides a slice of them.
@@ -51,7 +68,7 @@ pub struct Function {
     state: State,
     device: Option<DeviceId>,
     interface: u8,
-    transport: Option<Transport>,
+    carrier: Carrier,
     /// The most bytes of one command's data.
     transfer_bytes: u32,
     command_set: CommandSet,
@@ -64,7 +81,7 @@ impl Function {
         state: State::Free,
         device: None,
         interface: 0,
-        transport: None,
+        carrier: Carrier::None,
         transfer_bytes: 0,
         command_set: CommandSet::Scsi,
         decision: Decision::NONE,
@@ -104,14 +121,55 @@ impl Function {
     /// The policies that are honoured, with what was learnt in use.
     #[must_use]
     pub fn quirks(&self) -> Quirks {
-        let transport = self.transport.as_ref();
-        transport.map_or(self.decision.quirks, Transport::quirks)
+        match &self.carrier {
+            Carrier::BulkOnly(transport, _) => transport.quirks(),
+            Carrier::None | Carrier::Uas(_) => self.decision.quirks,
+        }
     }
 
-    /// The transport, once the pipes are open.
+    /// How freely its units may be asked, and how they are found beginning with the first.
     #[must_use]
-    pub fn transport(&self) -> Option<&Transport> {
-        self.transport.as_ref()
+    pub fn manner(&self, trust: Trust) -> (Manner, Search) {
+        match (&self.carrier, trust) {
+            (Carrier::Uas(_), _) => (Manner::Free, Search::List),
+            (_, Trust::ByTransport) => (Manner::Cautious, Search::None),
+            (_, Trust::Everyone) => (Manner::Free, Search::ListAlone),
+        }
+    }
+
+    /// The device has carried out an ATA command. Over UAS sense data come as long as they are.
+    pub fn learn_long_sense(&mut self) {
+        if let Carrier::BulkOnly(transport, _) = &mut self.carrier {
+            transport.learn_long_sense();
+        }
+    }
+
+    /// How much was copied since the device was configured.
+    #[must_use]
+    pub fn copies(&self) -> CopyCount {
+        match &self.carrier {
+            Carrier::None => CopyCount::default(),
+            Carrier::BulkOnly(transport, _) => transport.copies(),
+            Carrier::Uas(transport) => transport.copies(),
+        }
+    }
+
+    /// The UAS transport, if that carries the commands.
+    #[must_use]
+    pub fn uas(&self) -> Option<&Uas> {
+        match &self.carrier {
+            Carrier::Uas(transport) => Some(transport),
+            Carrier::None | Carrier::BulkOnly(..) => None,
+        }
+    }
+
+    /// The first bytes that the last small command brought.
+    pub fn read_scratch(&self, bytes: &mut [u8]) {
+        match &self.carrier {
+            Carrier::None => {}
+            Carrier::BulkOnly(transport, _) => transport.read_scratch(bytes),
+            Carrier::Uas(transport) => transport.read_scratch(bytes),
+        }
     }
 
     /// Whether it takes a command now.
@@ -119,18 +177,29 @@ impl Function {
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.state == State::Serving
-            && self
-                .transport
-                .as_ref()
-                .is_some_and(|transport| !transport.is_busy())
+            && match &self.carrier {
+                Carrier::None => false,
+                Carrier::BulkOnly(transport, _) => !transport.is_busy(),
+                Carrier::Uas(transport) => transport.takes_commands(),
+            }
+    }
+
+    /// Whether several commands may be under way.
+    #[inline]
+    #[must_use]
+    pub fn takes_several(&self) -> bool {
+        matches!(self.carrier, Carrier::Uas(_))
     }
 
     /// When [`Function::deadline_passed`] is due.
+    #[inline]
     #[must_use]
     pub fn deadline(&self) -> Instant {
-        self.transport
-            .as_ref()
-            .map_or(Instant::NEVER, Transport::deadline)
+        match &self.carrier {
+            Carrier::None => Instant::NEVER,
+            Carrier::BulkOnly(transport, _) => transport.deadline(),
+            Carrier::Uas(transport) => transport.deadline(),
+        }
     }
 
     /// Opens the pipes of a choice and begins to configure the device. The function is free, and
@@ -139,38 +208,50 @@ impl Function {
     /// # Errors
     ///
     /// What is short, or what the controller says: the function is still free.
-    pub fn attach<C: Driver>(
+    pub fn attach<C: Driver, D: Dma>(
         &mut self,
-        bus: &mut Bus<'_, C>,
+        tools: &mut Tools<'_, '_, C, D>,
         policy: &Policy,
         index: u8,
         device: DeviceId,
         (choice, decision): (&Choice, Decision),
-        now: Instant,
     ) -> Result<(), UsbError> {
-        let speed = bus.info(device).ok_or(UsbError::Disconnected)?.speed();
+        let info = tools.bus.info(device).ok_or(UsbError::Disconnected)?;
+        let speed = info.speed();
         let longest = transfer_limit(policy, decision.quirks, speed);
-        let transfers = Transport::TRANSFERS;
-        let pipes = Pipes {
-            bulk_in: bus.open_pipe(device, &choice.pipes.bulk_in, transfers, longest)?,
-            bulk_out: bus.open_pipe(device, &choice.pipes.bulk_out, transfers, longest)?,
+        let carrier = match &choice.way {
+            Way::BulkOnly(pipes) => {
+                let mut transport =
+                    open_bulk_only(tools.bus, index, device, choice.interface, pipes, longest)?;
+                transport.set_queueing(policy.queueing);
+                transport.set_quirks(decision.quirks, speed);
+                Carrier::BulkOnly(transport, None)
+            }
+            Way::Uas(pipes) => Carrier::Uas(Uas::open(
+                tools.bus,
+                tools.commands,
+                index,
+                device,
+                pipes,
+                policy,
+                longest,
+            )?),
         };
-        let transport = Transport::new(bus, index, choice.interface, pipes);
-        let mut transport = transport.map_err(|error| UsbError::Controller(error.into()))?;
-        transport.set_queueing(policy.queueing);
-        transport.set_quirks(decision.quirks, speed);
         let config = FunctionConfig {
             configuration: choice.configuration,
             interface: choice.interface,
             alternate: choice.alternate,
         };
-        bus.configure(device, config, now)
-            .inspect_err(|_| bus.pool().reclaim(Owner::Function(index)))?;
+        let begun = tools.bus.configure(device, config, tools.now);
+        begun.inspect_err(|_| {
+            release(tools.commands, index);
+            tools.bus.pool().reclaim(Owner::Function(index));
+        })?;
         *self = Self {
             state: State::Configuring,
             device: Some(device),
             interface: choice.interface,
-            transport: Some(transport),
+            carrier,
             transfer_bytes: longest,
             command_set: choice.command_set,
             decision,
@@ -190,7 +271,7 @@ impl Function {
         if let Err(error) = result {
             return Some(FunctionEvent::Failed(error));
         }
-        if self.decision.quirks.contains(Quirks::SINGLE_LUN) {
+        if self.takes_several() || self.decision.quirks.contains(Quirks::SINGLE_LUN) {
             self.state = State::Serving;
             return Some(FunctionEvent::Serving(Lun::ZERO));
         }
@@ -203,19 +284,27 @@ impl Function {
     }
 
     /// The operation that the function began on its device has ended.
-    pub fn operated<C: Driver>(
+    pub fn operated<C: Driver, D: Dma>(
         &mut self,
-        bus: &mut Bus<'_, C>,
-        dma: &impl Dma,
+        tools: &mut Tools<'_, '_, C, D>,
         result: Result<u32, UsbError>,
-        now: Instant,
     ) -> Option<FunctionEvent> {
         if self.state == State::AskingUnits {
-            return self.asked(bus, result);
+            return self.asked(tools.bus, result);
         }
-        let transport = self.transport.as_mut()?;
-        let ended = transport.operated(bus, dma, result.map(|_| ()), now);
-        ended.map(FunctionEvent::Ended)
+        let result = result.map(|_| ());
+        let ended = match &mut self.carrier {
+            Carrier::None => None,
+            Carrier::BulkOnly(transport, client) => {
+                let ended = transport.operated(tools.bus, tools.dma, result, tools.now);
+                of(client, ended)
+            }
+            Carrier::Uas(transport) => {
+                transport.operated(tools, result);
+                transport.take_ended(tools)
+            }
+        }?;
+        Some(FunctionEvent::Ended(ended))
     }
 
     /// Every answer but a good one means a single unit (BOT 1.0 §3.2).
@@ -238,34 +327,73 @@ impl Function {
 
     /// A transfer of the function has ended.
     #[inline]
-    pub fn transfer_ended<C: Driver>(
+    pub fn transfer_ended<C: Driver, D: Dma>(
         &mut self,
-        bus: &mut Bus<'_, C>,
-        dma: &impl Dma,
+        tools: &mut Tools<'_, '_, C, D>,
         tag: u16,
         outcome: TransferOutcome,
         actual: u32,
-        now: Instant,
-    ) -> Option<Outcome> {
-        self.transport
-            .as_mut()?
-            .transfer_ended(bus, dma, tag, outcome, actual, now)
+    ) -> Option<Ended> {
+        match &mut self.carrier {
+            Carrier::None => None,
+            Carrier::BulkOnly(transport, client) => {
+                let (bus, dma) = (&mut *tools.bus, tools.dma);
+                let ended = transport.transfer_ended(bus, dma, tag, outcome, actual, tools.now);
+                of(client, ended)
+            }
+            Carrier::Uas(transport) => {
+                transport.transfer_ended(tools, tag, outcome, actual);
+                transport.take_ended(tools)
+            }
+        }
+    }
+
+    /// One more command that has ended by what happened last.
+    #[inline]
+    pub fn take_ended<C: Driver, D: Dma>(
+        &mut self,
+        tools: &mut Tools<'_, '_, C, D>,
+    ) -> Option<Ended> {
+        match &mut self.carrier {
+            Carrier::None | Carrier::BulkOnly(..) => None,
+            Carrier::Uas(transport) => transport.take_ended(tools),
+        }
     }
 
     /// The deadline has passed.
-    pub fn deadline_passed<C: Driver>(
+    pub fn deadline_passed<C: Driver, D: Dma>(
         &mut self,
-        bus: &mut Bus<'_, C>,
-        dma: &impl Dma,
-        now: Instant,
-    ) -> Option<Outcome> {
-        self.transport.as_mut()?.deadline_passed(bus, dma, now)
+        tools: &mut Tools<'_, '_, C, D>,
+    ) -> Option<Ended> {
+        match &mut self.carrier {
+            Carrier::None => None,
+            Carrier::BulkOnly(transport, client) => {
+                let ended = transport.deadline_passed(tools.bus, tools.dma, tools.now);
+                of(client, ended)
+            }
+            Carrier::Uas(transport) => {
+                transport.deadline_passed(tools);
+                transport.take_ended(tools)
+            }
+        }
     }
 
-    /// Whether the device must be closed for the command under way to end: `true` once.
+    /// Whether commands may begin again that could not before, although none has ended: `true` once.
+    #[inline]
+    pub fn take_resumed(&mut self) -> bool {
+        match &mut self.carrier {
+            Carrier::None | Carrier::BulkOnly(..) => false,
+            Carrier::Uas(transport) => transport.take_resumed(),
+        }
+    }
+
+    /// Whether the device must be closed for the commands under way to end: `true` once.
     pub fn take_stuck(&mut self) -> bool {
-        let transport = self.transport.as_mut();
-        transport.is_some_and(Transport::take_stuck)
+        match &mut self.carrier {
+            Carrier::None => false,
+            Carrier::BulkOnly(transport, _) => transport.take_stuck(),
+            Carrier::Uas(transport) => transport.take_stuck(),
+        }
     }
 
     /// Begins a command. The function is idle.
@@ -274,46 +402,85 @@ impl Function {
     ///
     /// [`TransportError`]: nothing was begun.
     #[inline]
-    pub fn begin<C: Driver>(
+    pub fn begin<C: Driver, D: Dma>(
         &mut self,
-        bus: &mut Bus<'_, C>,
-        dma: &impl Dma,
+        tools: &mut Tools<'_, '_, C, D>,
         request: &Request,
-        now: Instant,
+        client: Client,
     ) -> Result<(), TransportError> {
-        let transport = self
-            .transport
-            .as_mut()
-            .ok_or(TransportError::Disconnected)?;
-        transport.begin(bus, dma, request, now)
+        match &mut self.carrier {
+            Carrier::None => Err(TransportError::Disconnected),
+            Carrier::BulkOnly(transport, place) => {
+                transport.begin(tools.bus, tools.dma, request, tools.now)?;
+                *place = Some(client);
+                Ok(())
+            }
+            Carrier::Uas(transport) => transport.begin(tools, request, client),
+        }
     }
 
-    /// The device has gone: no more commands; what is under way ends with [`Function::closed`].
+    /// The device has gone: no more commands; what is under way ends with [`Function::abandon`].
     pub fn gone(&mut self) {
         if self.is_free() {
             return;
         }
         self.state = State::Leaving;
-        if let Some(transport) = self.transport.as_mut() {
-            transport.gone();
+        match &mut self.carrier {
+            Carrier::None => {}
+            Carrier::BulkOnly(transport, _) => transport.gone(),
+            Carrier::Uas(transport) => transport.gone(),
         }
     }
 
-    /// The controller has let go of the device: the command under way ends, the memory goes back.
-    pub fn closed<C: Driver>(
+    /// The controller has let go of the device: takes the next command that was under way, whose
+    /// memory is its owner's again.
+    pub fn abandon<C: Driver, D: Dma>(
         &mut self,
-        bus: &mut Bus<'_, C>,
-        dma: &impl Dma,
-        index: u8,
-    ) -> Option<Outcome> {
-        let ended = self
-            .transport
-            .as_mut()
-            .and_then(|transport| transport.closed(dma));
-        *self = Self::EMPTY;
-        bus.pool().reclaim(Owner::Function(index));
-        ended
+        tools: &mut Tools<'_, '_, C, D>,
+    ) -> Option<Client> {
+        match &mut self.carrier {
+            Carrier::None => None,
+            Carrier::BulkOnly(transport, client) => {
+                transport.closed(tools.dma);
+                client.take()
+            }
+            Carrier::Uas(transport) => transport.abandon(tools.commands, tools.dma),
+        }
     }
+
+    /// All commands were taken with [`Function::abandon`]: the function's own memory goes back.
+    pub fn closed<C: Driver, D: Dma>(&mut self, tools: &mut Tools<'_, '_, C, D>, index: u8) {
+        *self = Self::EMPTY;
+        release(tools.commands, index);
+        tools.bus.pool().reclaim(Owner::Function(index));
+    }
+}
+
+/// The end of a Bulk-Only command, with whom it is for.
+#[inline]
+fn of(client: &mut Option<Client>, ended: Option<Outcome>) -> Option<Ended> {
+    let outcome = ended?;
+    Some(Ended {
+        outcome,
+        client: client.take()?,
+    })
+}
+
+fn open_bulk_only<C: Driver>(
+    bus: &mut Bus<'_, C>,
+    index: u8,
+    device: DeviceId,
+    interface: u8,
+    pipes: &BulkOnlyPipes,
+    longest: u32,
+) -> Result<BulkOnly, UsbError> {
+    let transfers = BulkOnly::TRANSFERS;
+    let pipes = Pipes {
+        bulk_in: bus.open_pipe(device, &pipes.bulk_in, transfers, longest)?,
+        bulk_out: bus.open_pipe(device, &pipes.bulk_out, transfers, longest)?,
+    };
+    let transport = BulkOnly::new(bus, index, interface, pipes);
+    transport.map_err(|error| UsbError::Controller(error.into()))
 }
 
 /// The most bytes of one command's data on a link of this speed.

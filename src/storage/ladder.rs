@@ -78,6 +78,13 @@ impl Ladder {
         }
     }
 
+    /// Whether the port may be reset once more at the end of the ladder, because the device will be used
+    /// in another way then: if the episode's time is not over.
+    #[must_use]
+    pub fn has_time(&self, episode: Duration, now: Instant) -> bool {
+        self.began.is_none_or(|began| now - began < episode)
+    }
+
     /// The next rung. `may_cycle` says whether the device's power may be taken away now.
     pub fn climb(
         &mut self,

@@ -127,8 +127,8 @@ pub enum Action {
     Request(SetupPacket, Instant),
     /// Give endpoint 0 another packet size.
     MaxPacket(u16),
-    /// All is known.
-    Done(Description),
+    /// All is known: [`Enumeration::description`] has it.
+    Done,
     /// The attempt has failed.
     Fail(UsbError),
 }
@@ -158,8 +158,9 @@ pub struct Enumeration {
     speed: Speed,
     max_packet0: u16,
     device: Option<Device>,
-    /// What is known but for the strings, and how far those are.
-    described: Option<(Reading, Description)>,
+    configuration_length: u16,
+    power: PowerDraw,
+    reading: Reading,
 }
 
 impl Enumeration {
@@ -175,7 +176,9 @@ impl Enumeration {
             speed: Speed::Full,
             max_packet0: 0,
             device: None,
-            described: None,
+            configuration_length: 0,
+            power: PowerDraw::UNKNOWN,
+            reading: Reading::NONE,
         }
     }
 
@@ -370,14 +373,10 @@ impl Enumeration {
     fn describe(&mut self, bytes: &[u8], now: Instant) -> Result<Action, UsbError> {
         let configuration = Configuration::parse(bytes)?;
         let device = self.device.ok_or(UsbError::TooShort)?;
-        let description = Description {
-            device,
-            configuration_length: bytes.len() as u16,
-            power: PowerDraw::of(&configuration, self.speed),
-            strings: DeviceStrings::NONE,
-        };
-        let reading = Reading::new(&device, bus_quirks(device.vendor, device.product));
-        Ok(self.ask_string(reading, description, now))
+        self.configuration_length = bytes.len() as u16;
+        self.power = PowerDraw::of(&configuration, self.speed);
+        self.reading = Reading::new(&device, bus_quirks(device.vendor, device.product));
+        Ok(self.ask_string(now))
     }
 
     fn string(
@@ -385,24 +384,28 @@ impl Enumeration {
         result: Result<&[u8], UsbError>,
         now: Instant,
     ) -> Result<Action, UsbError> {
-        let (mut reading, description) = self.described.ok_or(UsbError::TooShort)?;
-        reading.answered(result)?;
-        Ok(self.ask_string(reading, description, now))
+        self.reading.answered(result)?;
+        Ok(self.ask_string(now))
     }
 
     /// The next string, or the end.
-    fn ask_string(&mut self, reading: Reading, description: Description, now: Instant) -> Action {
-        match reading.request() {
-            Some(request) => {
-                self.phase = Phase::Strings;
-                self.described = Some((reading, description));
-                Action::Request(request, now + STRING_TIMEOUT)
-            }
-            None => Action::Done(Description {
-                strings: reading.strings(),
-                ..description
-            }),
+    fn ask_string(&mut self, now: Instant) -> Action {
+        self.phase = Phase::Strings;
+        match self.reading.request() {
+            Some(request) => Action::Request(request, now + STRING_TIMEOUT),
+            None => Action::Done,
         }
+    }
+
+    /// What was learnt, after [`Action::Done`].
+    #[must_use]
+    pub fn description(&self) -> Option<Description> {
+        Some(Description {
+            device: self.device?,
+            configuration_length: self.configuration_length,
+            power: self.power,
+            strings: self.reading.strings(),
+        })
     }
 
     /// Whether the port is being reset or its link trained: its connection may seem to change.

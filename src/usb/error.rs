@@ -5,6 +5,7 @@ use crate::host::{ControllerFault, HostError, Outcome};
 
 /// Why an operation on a device failed. The device's neighbours are not concerned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(align(4))]
 pub enum UsbError {
     /// The device refused the request (STALL). It may take others.
     Stall,
@@ -23,7 +24,7 @@ pub enum UsbError {
     /// An operation of this device is under way already: wait for its end.
     Busy,
     /// The table named here is full: give the host's storage more of them.
-    TableFull(&'static str),
+    TableFull(Table),
     /// The controller refused or failed the operation.
     Controller(HostError),
     /// The port did not come out of its reset, or not enabled.
@@ -32,6 +33,23 @@ pub enum UsbError {
     NeedsCompanion,
     /// The controller as a whole does not work.
     ControllerDied(ControllerFault),
+}
+
+const _: () = assert!(size_of::<UsbError>() <= 4, "it fits into a register");
+
+/// A table of the host, of which its caller chose the length.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Table {
+    /// Controllers.
+    Controllers,
+    /// Root ports.
+    Ports,
+    /// Devices.
+    Devices,
+    /// Storage interfaces.
+    Functions,
+    /// Commands in flight of UAS.
+    Commands,
 }
 
 impl UsbError {

@@ -21,6 +21,6 @@ pub use bus::{
     Bus, BusEvent, BusStorage, Change, ControllerSlot, ControllerState, Driver, Fate, Pipe,
 };
 pub use device::{DeviceEntry, DeviceId, DeviceInfo, DeviceState, PowerDraw};
-pub use error::UsbError;
+pub use error::{Table, UsbError};
 pub use port::{PortEntry, PortState};
 pub use strings::DeviceStrings;

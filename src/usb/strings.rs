@@ -84,6 +84,16 @@ pub(super) struct Reading {
 }
 
 impl Reading {
+    /// Nothing to ask.
+    pub(super) const NONE: Self = Self {
+        place: Place::Done,
+        indices: [None; 3],
+        language: ENGLISH,
+        is_measured: false,
+        length: None,
+        strings: DeviceStrings::NONE,
+    };
+
     pub(super) fn new(device: &Device, quirks: BusQuirks) -> Self {
         let indices = [
             device.manufacturer_string,
@@ -173,9 +183,9 @@ impl Reading {
                     self.language = first;
                 }
             }
-            Place::Manufacturer => self.strings.manufacturer = Text::from_chars(descriptor.chars()),
-            Place::Product => self.strings.product = Text::from_chars(descriptor.chars()),
-            Place::Serial => self.strings.serial = Text::from_chars(descriptor.chars()),
+            Place::Manufacturer => self.strings.manufacturer = descriptor.text(),
+            Place::Product => self.strings.product = descriptor.text(),
+            Place::Serial => self.strings.serial = descriptor.text(),
             Place::Done => {}
         }
     }

@@ -157,7 +157,7 @@ fn memory_above_4_gib_holds_data_and_structures_of_a_controller_of_64_bits() {
 #[test]
 fn a_pool_above_4_gib_is_refused_by_a_controller_of_32_bits() {
     crate::rig::with_rig(above_4_gib(Traits::default()), |rig| {
-        use rootport::host::ControllerFault::Implausible;
-        assert_eq!(rig.start(), Err(Implausible("pool above 4 GiB")));
+        use rootport::host::{CapabilityField, ControllerFault::Implausible};
+        assert_eq!(rig.start(), Err(Implausible(CapabilityField::AddressWidth)));
     });
 }

@@ -114,3 +114,41 @@ fn a_disk_that_is_being_reset_is_named_if_it_held_writes() {
     let leaving = rig.host.shutdown(Parting::Flush, PATIENCE);
     assert_eq!(leaving.unflushed.map(|(id, _)| id), Some(disk));
 }
+
+/// Whether the data of a long write arrives, of which the controller has everything it needs when
+/// `meanwhile` is called with it.
+fn arrives(meanwhile: impl FnOnce(&mut Rig)) -> bool {
+    const BLOCKS: usize = 240;
+    let mut rig = Rig::default();
+    let stick = caching_stick().build();
+    let disk = rig.disk(HIGH_PORT, stick.clone());
+    let buffer = DmaBuffer::from_static(vec![0x55; BLOCKS * 512].leak());
+    let write = Operation::Write(Lba(8));
+    rig.host.submit(disk, write, Some(buffer)).unwrap();
+    while stick.count(0x2a) == 0 {
+        rig.host.poll();
+        rig.machine.advance(10_000);
+    }
+    // The wrapper has arrived: the data is queued.
+    rig.host.poll();
+    meanwhile(&mut rig);
+    rig.machine.advance(1_000_000_000);
+    stick.block(8 + BLOCKS as u64 - 1) == [0x55; 512]
+}
+
+#[test]
+fn a_brake_stops_the_controller_in_the_middle_of_a_write_and_without_the_host() {
+    assert!(
+        arrives(|_| {}),
+        "no brake, and the host is not asked either"
+    );
+    let pull = |rig: &mut Rig| {
+        let (id, ..) = rig.host.bus().controllers().next().expect("there is one");
+        let driver = rig.host.controller_mut(id).expect("it is there");
+        let brake = driver.emergency_stop();
+        let begin = rig.now();
+        assert!(brake.stop(|| rig.now()));
+        assert!(rig.now() - begin < Duration::from_millis(100));
+    };
+    assert!(!arrives(pull));
+}

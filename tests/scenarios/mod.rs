@@ -24,5 +24,8 @@ mod persistent;
 mod quirks;
 mod recovery;
 pub(crate) mod rig;
+pub(crate) mod scsi_rest;
 mod staging;
 mod two_disks;
+mod uas;
+mod uas_choice;

@@ -34,6 +34,9 @@ pub trait Board {
     /// Takes the interrupts that are pending. Called with interrupts masked.
     fn interrupt();
 
+    /// Stops all controllers without a lock, for panics and exception reports.
+    fn stop_controllers();
+
     /// Switches the power off. Returns only if that failed.
     fn power_off();
 
@@ -69,6 +72,7 @@ macro_rules! board {
                 write_console: <$board>::write_console,
                 read_console: <$board>::read_console,
                 interrupt: <$board>::interrupt,
+                stop_controllers: <$board>::stop_controllers,
                 power_off: <$board>::power_off,
                 main: <$board>::main,
             };
@@ -94,6 +98,8 @@ pub struct Facts {
     pub read_console: fn() -> Option<u8>,
     /// [`Board::interrupt`].
     pub interrupt: fn(),
+    /// [`Board::stop_controllers`].
+    pub stop_controllers: fn(),
     /// [`Board::power_off`].
     pub power_off: fn(),
     /// [`Board::main`].

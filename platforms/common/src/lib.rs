@@ -39,6 +39,7 @@ pub mod armv7a;
 pub mod attention;
 pub mod bench;
 pub mod board;
+pub mod brakes;
 pub mod console;
 pub mod demo;
 pub mod device_tree;

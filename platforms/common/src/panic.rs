@@ -1,8 +1,8 @@
-//! A panic is printed, and the machine goes off with a failure.
+//! A panic is printed, controllers are stopped, and the machine goes off with a failure.
 
 use core::panic::PanicInfo;
 
-use crate::{power, println};
+use crate::{board, power, println};
 
 #[panic_handler]
 fn panic(information: &PanicInfo<'_>) -> ! {
@@ -10,5 +10,6 @@ fn panic(information: &PanicInfo<'_>) -> ! {
     if let Some(place) = information.location() {
         println!("  at {}:{}", place.file(), place.line());
     }
+    (board::facts().stop_controllers)();
     power::off(Err("panic".into()))
 }

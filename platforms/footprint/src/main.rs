@@ -1,9 +1,9 @@
-//! The smallest image that reads a disk behind an xHCI: linked to be weighed, never run.
+//! The smallest image that reads a disk: linked to be weighed, never run.
 //!
 //! Who calls it: nobody; `cargo xtask bench` links it and sums up its sections. It has all that
-//! the library needs and nothing of a board: what is in its text is the library with one controller
-//! driver and Bulk-Only, as a boot loader would carry it, and what is in its data are the tables for
-//! one controller and one disk.
+//! the library needs and nothing of a board: what is in its text is the library with the controller
+//! drivers of its features, as a boot loader would carry it, and what is in its data are the tables
+//! for one controller of each kind and one disk.
 #![no_std]
 #![no_main]
 
@@ -13,7 +13,10 @@ use core::ptr::NonNull;
 use rootport::block::{BlockDevice, Lba};
 use rootport::dma::{BusAddress, CoherentRegion, Dma};
 use rootport::host::Controller;
-use rootport::host::xhci::{Options, Xhci, XhciMemory};
+#[cfg(feature = "ehci")]
+use rootport::host::ehci::{self, Ehci, EhciMemory};
+#[cfg(feature = "xhci")]
+use rootport::host::xhci::{self, Xhci, XhciMemory};
 use rootport::mmio::MmioWindow;
 use rootport::platform::ControllerId;
 use rootport::stack::Tables;
@@ -21,7 +24,8 @@ use rootport::time::{Duration, Instant};
 use rootport::{Host, Platform, arch};
 use static_cell::ConstStaticCell;
 
-/// Root ports of the controller, requests in flight.
+/// Controllers, root ports of them all, requests in flight.
+const CONTROLLERS: usize = cfg!(feature = "xhci") as usize + cfg!(feature = "ehci") as usize;
 const PORTS: usize = 8;
 const REQUESTS: usize = 4;
 /// One disk: endpoint 0 and two bulk endpoints, and the transfers of its command.
@@ -38,10 +42,14 @@ const POOL_LENGTH: usize = 0x1_0000;
 
 type Driver = Controller<'static, MmioWindow>;
 
-static TABLES: ConstStaticCell<Tables<Driver, 1, PORTS, DEVICES, REQUESTS>> =
+static TABLES: ConstStaticCell<Tables<Driver, CONTROLLERS, PORTS, DEVICES, REQUESTS>> =
     ConstStaticCell::new(Tables::new());
+#[cfg(feature = "xhci")]
 static XHCI: ConstStaticCell<XhciMemory<DEVICES, ENDPOINTS, TRANSFERS>> =
     ConstStaticCell::new(XhciMemory::new());
+#[cfg(feature = "ehci")]
+static EHCI: ConstStaticCell<EhciMemory<DEVICES, ENDPOINTS, TRANSFERS>> =
+    ConstStaticCell::new(EhciMemory::new());
 
 struct Nowhere;
 
@@ -98,17 +106,17 @@ extern "C" fn _start(buffer: &mut [u8; 4096]) -> bool {
     run(buffer).is_some()
 }
 
+type Machine = Host<'static, Nowhere, Driver>;
+
 fn run(buffer: &mut [u8; 4096]) -> Option<()> {
-    let registers = NonNull::new(REGISTERS as *mut u8)?;
-    // SAFETY: as above.
-    let window = unsafe { MmioWindow::new(registers, REGISTERS_LENGTH) };
-    let storage = XHCI.try_take()?.slices();
-    let driver = Xhci::new(window, 0, storage, Options::default()).ok()?;
     let pool = NonNull::new(POOL as *mut u8)?;
     // SAFETY: as above.
     let region = unsafe { CoherentRegion::new(pool, BusAddress::new(POOL as u64), POOL_LENGTH) };
     let mut host = Host::new(Nowhere, region, TABLES.try_take()?.storage());
-    host.add_controller(Controller::Xhci(driver)).ok()?;
+    #[cfg(feature = "xhci")]
+    add_xhci(&mut host)?;
+    #[cfg(feature = "ehci")]
+    add_ehci(&mut host)?;
     host.start();
     host.poll_until(Duration::from_secs(10), |host| host.first_disk().is_ok());
     let disk = host.first_disk().ok()?;
@@ -117,6 +125,29 @@ fn run(buffer: &mut [u8; 4096]) -> Option<()> {
     disk.write(Lba(0), buffer).ok()?;
     disk.flush().ok()?;
     host.stop(Duration::from_secs(1)).then_some(())
+}
+
+fn window() -> Option<MmioWindow> {
+    let registers = NonNull::new(REGISTERS as *mut u8)?;
+    // SAFETY: as above.
+    Some(unsafe { MmioWindow::new(registers, REGISTERS_LENGTH) })
+}
+
+#[cfg(feature = "xhci")]
+fn add_xhci(host: &mut Machine) -> Option<()> {
+    let storage = XHCI.try_take()?.slices();
+    let driver = Xhci::new(window()?, 0, storage, xhci::Options::default()).ok()?;
+    host.add_controller(Controller::Xhci(driver)).ok()?;
+    Some(())
+}
+
+#[cfg(feature = "ehci")]
+fn add_ehci(host: &mut Machine) -> Option<()> {
+    let index = cfg!(feature = "xhci") as u8;
+    let storage = EHCI.try_take()?.slices();
+    let driver = Ehci::new(window()?, index, storage, ehci::Options::default()).ok()?;
+    host.add_controller(Controller::Ehci(driver)).ok()?;
+    Some(())
 }
 
 #[panic_handler]

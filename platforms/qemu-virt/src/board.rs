@@ -62,6 +62,10 @@ impl Board for QemuVirt {
         }
     }
 
+    fn stop_controllers() {
+        host::BRAKES.pull(timer::microseconds);
+    }
+
     fn power_off() {
         // The machine's firmware is QEMU itself: it listens to SMC where there is an EL2
         // (`virtualization=on`), else to HVC. An image that entered at EL2 knows which.
@@ -86,9 +90,7 @@ impl Board for QemuVirt {
         match options.mode {
             Mode::Hello => take_a_timer_interrupt(),
             Mode::Fault => fault(),
-            Mode::Demo | Mode::Read | Mode::Raw | Mode::Endure | Mode::Bench => {
-                host::run(start, &options, GIC, MESSAGES)
-            }
+            _ => host::run(start, &options, GIC, MESSAGES),
         }
     }
 }

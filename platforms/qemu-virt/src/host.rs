@@ -6,9 +6,11 @@ use board_common::aarch64::{Start, counters, timer};
 use board_common::attention::{Attention, Half};
 use board_common::bench::memory::Memory;
 use board_common::bench::meter::Meter;
-use board_common::demo::buffers::Buffers;
-use board_common::demo::options::{Mode, Options, Waiting};
+use board_common::brakes::Brakes;
+use board_common::demo::buffers::{Buffers, high_place};
+use board_common::demo::options::{Mode, Options, Placement, Waiting};
 use board_common::demo::session::{self, Tools};
+use board_common::device_tree::DeviceTree;
 use board_common::gic::{Gic, InterruptId, Messages};
 use board_common::machine::Machine;
 use board_common::pcie::config::Ecam;
@@ -64,6 +66,8 @@ static EHCI: [ConstStaticCell<EhciMemory<DEVICES, ENDPOINTS, TRANSFERS>>; MOST_C
 
 /// Whom an interrupt is for.
 pub(crate) static ATTENTION: Attention<MmioWindow, MOST_CONTROLLERS> = Attention::new();
+/// What a panic pulls.
+pub(crate) static BRAKES: Brakes<MmioWindow, MOST_CONTROLLERS> = Brakes::new();
 
 /// Runs the demo on all controllers of the machine.
 pub(crate) fn run(
@@ -103,13 +107,27 @@ pub(crate) fn run(
     if options.mode == Mode::Bench {
         return measure(&mut host, options);
     }
-    let buffers = Buffers::take().ok_or("the buffers are taken once")?;
+    let buffers = take_buffers(options, start.device_tree)?;
     let mut tools = Tools {
         buffers,
         clock: timer::microseconds,
         key: || console::read_byte().is_some(),
     };
-    session::run(&mut host, options, &mut tools)
+    session::run(host, options, &mut tools)
+}
+
+/// The demo's buffers, where the host wants them.
+fn take_buffers(options: &Options, device_tree: DeviceTree) -> Result<Buffers<'static>, Reason> {
+    match options.buffers {
+        Placement::Image => Buffers::take().ok_or("the buffers are taken once".into()),
+        Placement::High => {
+            let place = high_place(device_tree.memory()).ok_or("no RAM above 4 GiB")?;
+            println!("buffers at {place:#x}");
+            // SAFETY: RAM by the device tree, which entry has mapped as data; the image lies below
+            // 4 GiB and nothing else of it uses memory outside of it. Called once.
+            Ok(unsafe { Buffers::at(place) })
+        }
+    }
 }
 
 fn measure(
@@ -181,13 +199,14 @@ fn make_driver(
     let window = unsafe { MmioWindow::new(base, registers.length) };
     let call = Call::arrange(controller, &window, index, options, messages);
     let made = match controller.kind {
-        Kind::Xhci => make_xhci(&controller.function, window, index, call),
+        Kind::Xhci => make_xhci(&controller.function, window, index, call, options.reach),
         Kind::Ehci => make_ehci(&controller.function, window, index, call),
     };
     let address = controller.function.address();
     let (driver, half) = made?
         .inspect_err(|fault| println!("PCI {address}: not used: {fault:?}"))
         .ok()?;
+    BRAKES.attach(index, driver.emergency_stop());
     match call {
         Call::Never => {}
         Call::Pin(id) => {
@@ -208,7 +227,13 @@ fn make_driver(
 /// A driver and its interrupt half; `None` where its memory is taken.
 type Made = Option<Result<(Driver, Half<MmioWindow>), ControllerFault>>;
 
-fn make_xhci(function: &Function<Ecam>, window: MmioWindow, index: usize, call: Call) -> Made {
+fn make_xhci(
+    function: &Function<Ecam>,
+    window: MmioWindow,
+    index: usize,
+    call: Call,
+    reach: u64,
+) -> Made {
     let storage = XHCI.get(index)?.try_take()?.slices();
     let interrupts = match call {
         Call::Never => xhci::Interrupts::Polled,
@@ -219,6 +244,7 @@ fn make_xhci(function: &Function<Ecam>, window: MmioWindow, index: usize, call: 
     let options = xhci::Options {
         interrupts,
         silicon: Silicon::Pci { vendor, device },
+        reach,
         ..xhci::Options::default()
     };
     let driver = Xhci::new(window, index as u8, storage, options);

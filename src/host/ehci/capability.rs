@@ -8,7 +8,7 @@ use super::regs::{
     CAPBASE, CAPBASE_REGISTER, HCCPARAMS, HCCPARAMS_REGISTER, HCSPARAMS, HCSPARAMS_REGISTER,
     PORTSC_OFFSET,
 };
-use crate::host::ControllerFault;
+use crate::host::{CapabilityField, ControllerFault};
 use crate::mmio::{Bus, Registers};
 
 /// Constant facts of one controller.
@@ -40,15 +40,15 @@ impl Capability {
         }
         let operational = base.read(CAPBASE::CAPLENGTH) as usize;
         if operational < SHORTEST_CAPABILITIES || !operational.is_multiple_of(4) {
-            return Err(ControllerFault::Implausible("CAPLENGTH"));
+            return Err(ControllerFault::Implausible(CapabilityField::Length));
         }
         if base.read(CAPBASE::HCIVERSION) == 0 {
-            return Err(ControllerFault::Implausible("HCIVERSION"));
+            return Err(ControllerFault::Implausible(CapabilityField::Version));
         }
         let ports = structural.read(HCSPARAMS::N_PORTS) as u8;
         let end = operational + PORTSC_OFFSET + 4 * usize::from(ports);
         if ports == 0 || end > bus.length() {
-            return Err(ControllerFault::Implausible("HCSPARAMS.N_PORTS"));
+            return Err(ControllerFault::Implausible(CapabilityField::Ports));
         }
         Ok(Self {
             operational,
@@ -92,17 +92,29 @@ mod tests {
     #[test]
     fn hostile_values_are_refused_by_name() {
         let refused = |base, structural| match probe(base, structural, 0) {
-            Err(ControllerFault::Implausible(name)) => name,
+            Err(ControllerFault::Implausible(what)) => what,
             other => panic!("{other:?}"),
         };
-        assert_eq!(refused(0, 0), "CAPLENGTH", "not clocked: all zeros");
-        assert_eq!(refused(0x0100_0008, 1), "CAPLENGTH", "overlaps itself");
-        assert_eq!(refused(0x0100_0021, 1), "CAPLENGTH", "not a word");
-        assert_eq!(refused(0x20, 1), "HCIVERSION");
-        assert_eq!(refused(0x0100_0020, 0), "HCSPARAMS.N_PORTS");
+        assert_eq!(
+            refused(0, 0),
+            CapabilityField::Length,
+            "not clocked: all zeros"
+        );
+        assert_eq!(
+            refused(0x0100_0008, 1),
+            CapabilityField::Length,
+            "overlaps itself"
+        );
+        assert_eq!(
+            refused(0x0100_0021, 1),
+            CapabilityField::Length,
+            "not a word"
+        );
+        assert_eq!(refused(0x20, 1), CapabilityField::Version);
+        assert_eq!(refused(0x0100_0020, 0), CapabilityField::Ports);
         assert_eq!(
             refused(0x0100_0090, 15),
-            "HCSPARAMS.N_PORTS",
+            CapabilityField::Ports,
             "ports outside the window"
         );
     }

@@ -22,8 +22,8 @@ use super::schedule::Doorbell;
 use super::transfer_descriptor::LINK_END;
 use crate::dma::{Allocation, Class, Owner, Pool, Rules};
 use crate::host::{
-    Capabilities, ControllerFault, EndpointConfig, EndpointKind, Event, HostController, HostError,
-    Requirement,
+    Capabilities, CapabilityField, ControllerFault, EndpointConfig, EndpointKind, Event,
+    HostController, HostError, Requirement,
 };
 use crate::mmio::{Bus, ChangeBits};
 use crate::time::{Duration, Instant};
@@ -35,9 +35,9 @@ use crate::usb::setup::Direction;
 /// machine: QEMU's EHCI needed more than 20 ms of a board's clock that ran fast.
 pub(super) const SCHEDULES_TIMEOUT: Duration = Duration::from_millis(250);
 /// Halts within 16 microframes (`EHCI 1.0 §2.3.1`). Policy: 250 ms.
-const HALT_TIMEOUT: Duration = Duration::from_millis(250);
+pub(super) const HALT_TIMEOUT: Duration = Duration::from_millis(250);
 /// The specification gives no bound for the reset. Policy: 250 ms, as Linux waits.
-const RESET_TIMEOUT: Duration = Duration::from_millis(250);
+pub(super) const RESET_TIMEOUT: Duration = Duration::from_millis(250);
 /// Runs, and looks at its schedule, within a microframe. Policy: 250 ms.
 const RUN_TIMEOUT: Duration = Duration::from_millis(250);
 
@@ -331,7 +331,7 @@ impl<B: Bus> Ehci<'_, B> {
         {
             Ok(memory)
         } else {
-            Err(ControllerFault::Implausible("pool above 4 GiB"))
+            Err(ControllerFault::Implausible(CapabilityField::AddressWidth))
         }
     }
 

@@ -16,6 +16,7 @@
 //! | `transfer`, `endpoint` | a transfer in flight; an endpoint and its line of transfers |
 //! | `schedule`, `periodic`, `unlink` | the two schedules, and how endpoints leave them |
 //! | `controller`, `device`, `endpoints`, `port`, `interrupt` | the five parts, and the interrupt half |
+//! | `emergency` | the brake for panic handlers |
 //! | `quirks`, `storage` | odd chips; what the caller lends |
 //!
 //! Not here: isochronous and high-bandwidth transfers, an account of periodic bandwidth, suspend,
@@ -25,6 +26,7 @@
 mod capability;
 mod controller;
 mod device;
+mod emergency;
 mod encode;
 mod endpoint;
 mod endpoints;
@@ -47,6 +49,7 @@ mod testing;
 mod tests;
 
 pub use device::DeviceRecord;
+pub use emergency::EmergencyStop;
 pub use endpoint::EndpointRecord;
 pub use interrupt::{InterruptHalf, Interrupts};
 pub use storage::{EhciMemory, EhciStorage, Signal};
@@ -60,7 +63,7 @@ use self::quirks::Quirks;
 use self::schedule::Doorbell;
 use self::storage::{IndexSet, Records};
 use crate::dma::Allocation;
-use crate::host::ControllerFault;
+use crate::host::{ControllerFault, Slice};
 use crate::mmio::{Bus, Registers};
 use crate::time::Instant;
 
@@ -142,15 +145,15 @@ impl<'s, B: Bus> Ehci<'s, B> {
         options: Options,
     ) -> Result<Self, ControllerFault> {
         let capability = Capability::read(&bus)?;
-        let fits = |name, length: usize| match length {
+        let fits = |slice, length: usize| match length {
             1..=255 => Ok(()),
-            0 => Err(ControllerFault::Storage(name, 1)),
-            _ => Err(ControllerFault::Storage(name, 255)),
+            0 => Err(ControllerFault::Storage(slice, 1)),
+            _ => Err(ControllerFault::Storage(slice, 255)),
         };
-        fits("devices", storage.devices.len())?;
-        fits("endpoints", storage.endpoints.len())?;
+        fits(Slice::Devices, storage.devices.len())?;
+        fits(Slice::Endpoints, storage.endpoints.len())?;
         if storage.transfers.is_empty() {
-            return Err(ControllerFault::Storage("transfers", 1));
+            return Err(ControllerFault::Storage(Slice::Transfers, 1));
         }
         Ok(Self {
             index: controller,
@@ -192,6 +195,11 @@ impl<'s, B: Bus> Ehci<'s, B> {
             registers: self.registers.clone(),
             signal: self.signal,
         }
+    }
+
+    /// The part for a panic handler.
+    pub fn emergency_stop(&self) -> EmergencyStop<B> {
+        EmergencyStop::new(self.registers.clone())
     }
 
     /// How many doorbells were not answered, so that the schedule was switched off for a moment.

@@ -11,7 +11,7 @@ use super::event::{EventRing, Shape};
 use super::quirks::Quirks;
 use super::regs::{Blocks, CONFIG, operational};
 use crate::dma::{Allocation, Class, Owner, Pool, Rules, release};
-use crate::host::{ControllerFault, EndpointConfig, EndpointKind, Requirement};
+use crate::host::{CapabilityField, ControllerFault, EndpointConfig, EndpointKind, Requirement};
 use crate::mmio::Bus;
 use crate::usb::setup::Direction;
 
@@ -75,9 +75,7 @@ impl Base {
         if reachable {
             Ok(())
         } else {
-            Err(ControllerFault::Implausible(
-                "HCCPARAMS1.AC64: the pool lies above 4 GiB",
-            ))
+            Err(ControllerFault::Implausible(CapabilityField::AddressWidth))
         }
     }
 

@@ -8,7 +8,7 @@ use super::regs::{
     BLOCK_OFFSET, Blocks, CAPLENGTH, DOORBELL_STRIDE, EXTENDED, HCCPARAMS1, HCSPARAMS1, HCSPARAMS2,
     PAGESIZE, PROTOCOL_PORTS, PROTOCOL_SLOT, capability, interrupter, operational,
 };
-use crate::host::{ControllerFault, PortProtocol, RootPort};
+use crate::host::{CapabilityField, ControllerFault, PortProtocol, RootPort};
 use crate::mmio::{Bus, ReadOnly, Registers};
 
 /// Protocol capabilities that are kept. Chips have one for each of USB 2 and USB 3, some two.
@@ -38,6 +38,8 @@ pub(super) struct Parameters {
     pub(super) context: usize,
     /// The highest address that it can form.
     pub(super) address_mask: u64,
+    /// Exponent of the largest primary stream array, less one; 0 without streams.
+    pub(super) stream_array: u8,
     /// Port power can be switched.
     pub(super) power_switch: bool,
     /// Byte offset of the legacy support capability.
@@ -97,13 +99,13 @@ pub(super) fn probe<B: Bus>(bus: &B) -> Result<(Blocks<B>, Parameters), Controll
     let params1 = window.read(capability::HCSPARAMS1);
     let slots = params1.read(HCSPARAMS1::MAX_SLOTS) as u8;
     let ports = params1.read(HCSPARAMS1::MAX_PORTS) as u8;
-    plausible(slots != 0 && ports != 0, "HCSPARAMS1")?;
+    plausible(slots != 0 && ports != 0, CapabilityField::Ports)?;
     plausible(
         params1.read(HCSPARAMS1::MAX_INTERRUPTERS) != 0,
-        "HCSPARAMS1.MaxIntrs",
+        CapabilityField::Interrupters,
     )?;
     let version = first.read(CAPLENGTH::HCIVERSION) as u16;
-    plausible(version != 0, "HCIVERSION")?;
+    plausible(version != 0, CapabilityField::Version)?;
     let blocks = blocks(bus, first.read(CAPLENGTH::LENGTH) as usize, slots, ports)?;
     let page = page_size(&blocks.operational)?;
     let params2 = window.read(capability::HCSPARAMS2);
@@ -126,6 +128,7 @@ pub(super) fn probe<B: Bus>(bus: &B) -> Result<(Blocks<B>, Parameters), Controll
         } else {
             u64::from(u32::MAX)
         },
+        stream_array: features.read(HCCPARAMS1::MAX_PSA_SIZE) as u8,
         power_switch: features.is_set(HCCPARAMS1::PPC),
         legacy: None,
         protocols: [Protocol::NONE; PROTOCOLS],
@@ -135,11 +138,11 @@ pub(super) fn probe<B: Bus>(bus: &B) -> Result<(Blocks<B>, Parameters), Controll
     Ok((blocks, parameters))
 }
 
-fn plausible(condition: bool, name: &'static str) -> Result<(), ControllerFault> {
+fn plausible(condition: bool, what: CapabilityField) -> Result<(), ControllerFault> {
     if condition {
         Ok(())
     } else {
-        Err(ControllerFault::Implausible(name))
+        Err(ControllerFault::Implausible(what))
     }
 }
 
@@ -162,13 +165,16 @@ fn blocks<B: Bus>(
     let port_bytes = usize::from(ports) * operational::PORT_STRIDE;
     plausible(
         length.is_multiple_of(4) && inside(length, operational::PORTSC.offset() + port_bytes),
-        "CAPLENGTH",
+        CapabilityField::Length,
     )?;
     plausible(
         inside(doorbells, (usize::from(slots) + 1) * DOORBELL_STRIDE),
-        "DBOFF",
+        CapabilityField::Doorbells,
     )?;
-    plausible(inside(runtime, interrupter::LENGTH), "RTSOFF")?;
+    plausible(
+        inside(runtime, interrupter::LENGTH),
+        CapabilityField::Runtime,
+    )?;
     Ok(Blocks {
         operational: Registers::new(bus.clone(), length),
         runtime: Registers::new(bus.clone(), runtime),
@@ -180,7 +186,7 @@ fn blocks<B: Bus>(
 /// The smallest page that the chip offers (`xHCI 1.2 §5.4.3`).
 fn page_size<B: Bus>(registers: &Registers<B>) -> Result<usize, ControllerFault> {
     let sizes = registers.read(operational::PAGESIZE).read(PAGESIZE::SIZES);
-    plausible(sizes != 0 && sizes != 0xffff, "PAGESIZE")?;
+    plausible(sizes != 0 && sizes != 0xffff, CapabilityField::PageSize)?;
     Ok(1 << (12 + sizes.trailing_zeros()))
 }
 

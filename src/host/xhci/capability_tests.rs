@@ -126,22 +126,22 @@ fn nobody_on_the_bus_is_absent() {
 
 #[test]
 fn what_no_chip_can_say_is_named() {
-    for (offset, value, name) in [
-        (0x04, 0x0400_0100, "HCSPARAMS1"),
-        (0x04, 0x0000_0108, "HCSPARAMS1"),
-        (0x04, 0x0400_0008, "HCSPARAMS1.MaxIntrs"),
-        (0x00, 0x0000_0040, "HCIVERSION"),
-        (0x00, 0x0110_0004, "CAPLENGTH"),
-        (0x14, 0x0000_0000, "DBOFF"),
-        (0x14, 0x0000_3fe0, "DBOFF"),
-        (0x14, 0xffff_fffc, "DBOFF"),
-        (0x18, 0x0000_3fe0, "RTSOFF"),
-        (0x48, 0x0000_0000, "PAGESIZE"),
-        (0x48, 0xffff_ffff, "PAGESIZE"),
+    for (offset, value, what) in [
+        (0x04, 0x0400_0100, CapabilityField::Ports),
+        (0x04, 0x0000_0108, CapabilityField::Ports),
+        (0x04, 0x0400_0008, CapabilityField::Interrupters),
+        (0x00, 0x0000_0040, CapabilityField::Version),
+        (0x00, 0x0110_0004, CapabilityField::Length),
+        (0x14, 0x0000_0000, CapabilityField::Doorbells),
+        (0x14, 0x0000_3fe0, CapabilityField::Doorbells),
+        (0x14, 0xffff_fffc, CapabilityField::Doorbells),
+        (0x18, 0x0000_3fe0, CapabilityField::Runtime),
+        (0x48, 0x0000_0000, CapabilityField::PageSize),
+        (0x48, 0xffff_ffff, CapabilityField::PageSize),
     ] {
         assert_eq!(
             fault(&Window::with(offset, value)),
-            ControllerFault::Implausible(name),
+            ControllerFault::Implausible(what),
             "{value:#x} at {offset:#x}"
         );
     }
@@ -151,7 +151,10 @@ fn what_no_chip_can_say_is_named() {
 fn a_window_too_short_for_its_ports_is_refused() {
     let window = Window::with(0x04, 0xff00_0108);
     window.0.borrow_mut().truncate(0x1000 / 4);
-    assert_eq!(fault(&window), ControllerFault::Implausible("CAPLENGTH"));
+    assert_eq!(
+        fault(&window),
+        ControllerFault::Implausible(CapabilityField::Length)
+    );
 }
 
 #[test]

@@ -187,6 +187,20 @@ pub(super) fn endpoint_words(config: &EndpointConfig, speed: Speed, start: u64) 
     ]
 }
 
+/// The same for an endpoint with streams: `array` is the address of its primary stream array, which has
+/// 2^(`exponent` + 1) entries and no others behind them (linear).
+pub(super) fn stream_words(
+    config: &EndpointConfig,
+    speed: Speed,
+    array: u64,
+    exponent: u32,
+) -> [u32; 8] {
+    let mut words = endpoint_words(config, speed, array);
+    let [first, ..] = &mut words;
+    *first |= exponent << 10 | 1 << 15;
+    words
+}
+
 /// Endpoint type (`xHCI 1.2 table 6-9`).
 fn endpoint_type(config: &EndpointConfig) -> u32 {
     match (config.kind, config.direction) {

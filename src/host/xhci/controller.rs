@@ -22,10 +22,10 @@ const LOOK: Duration = Duration::from_millis(1);
 /// What a firmware has to give the controller up (`xHCI 1.2 §4.22.1`).
 const HAND_OFF_TIME: Duration = Duration::from_secs(1);
 /// Halting takes 16 ms (`xHCI 1.2 §5.4.1.1`). Policy: twice that.
-const HALT_TIME: Duration = Duration::from_millis(32);
+pub(super) const HALT_TIME: Duration = Duration::from_millis(32);
 /// The specification bounds neither the reset nor what comes after it. Policy: 1 s each; 120 ms
 /// were seen.
-const RESET_TIME: Duration = Duration::from_secs(1);
+pub(super) const RESET_TIME: Duration = Duration::from_secs(1);
 /// Starting takes no time that the specification names. Policy.
 const RUN_TIME: Duration = Duration::from_millis(100);
 /// Units of the moderation interval: 250 ns (`xHCI 1.2 §5.5.2.2`), 4 a microsecond.
@@ -74,7 +74,7 @@ impl<B: Bus> HostController for Xhci<'_, B> {
             address_mask: self.parameters.address_mask,
             grain: 1,
             root_ports: self.parameters.ports,
-            streams: 0,
+            streams: self.most_streams(),
             reset_hold: None,
         }
     }

@@ -7,10 +7,10 @@
 use super::command::Command;
 use super::device::NO_ENDPOINT;
 use super::records::Records;
-use super::ring::ProducerRing;
+use super::streams::{StreamRecord, StreamSet};
 use super::transfer::TransferRing;
 use super::{Xhci, context, device_at, endpoint_at};
-use crate::dma::{Pool, release};
+use crate::dma::{Allocation, Pool, release};
 use crate::host::{
     DeviceHandle, EndpointConfig, EndpointHandle, EndpointKind, Endpoints, HostError, Sequence,
     Transfer,
@@ -31,7 +31,9 @@ pub struct EndpointRecord {
     /// Device context index.
     pub(super) dci: u8,
     pub(super) config: EndpointConfig,
+    /// Its ring, if it has no streams.
     pub(super) transfers: Option<TransferRing>,
+    pub(super) streams: Option<StreamSet>,
     pub(super) work: EndpointWork,
     pub(super) command: Option<Command>,
     /// Reset Endpoint has set the sequence to zero since it last ran.
@@ -93,6 +95,7 @@ impl EndpointRecord {
             streams: 0,
         },
         transfers: None,
+        streams: None,
         work: EndpointWork::Idle,
         command: None,
         sequence_reset: false,
@@ -107,21 +110,27 @@ impl EndpointRecord {
         }
     }
 
-    /// Forgets everything but which use of the place comes next. Returns the ring, whose memory is
-    /// the caller's affair.
-    pub(super) fn vacate(&mut self, records: &mut Records<'_>) -> Option<ProducerRing> {
+    /// Forgets everything but which use of the place comes next. Returns the memory of its rings,
+    /// which is the caller's affair.
+    pub(super) fn vacate(
+        &mut self,
+        streams: &mut [StreamRecord],
+        records: &mut Records<'_>,
+    ) -> Option<Allocation> {
         let in_use = self.state != EndpointState::Free;
         let ring = self.transfers.take().map(|mut transfers| {
             transfers.clear(records);
             let (ring, chain) = transfers.into_parts();
             records.unreserve(chain);
-            ring
+            ring.into_memory()
         });
+        let set = self.streams.take();
+        let memory = ring.or(set.map(|set| set.close(streams, records)));
         *self = Self {
             generation: self.generation.wrapping_add(u8::from(in_use)),
             ..Self::EMPTY
         };
-        ring
+        memory
     }
 
     /// Whether the next configuration has it.
@@ -147,16 +156,16 @@ impl EndpointRecord {
         }
     }
 
-    /// Whether nothing is in flight.
-    pub(super) fn is_idle(&self) -> bool {
-        let empty = |transfers: &TransferRing| transfers.is_idle();
-        self.work == EndpointWork::Idle && self.transfers.as_ref().is_none_or(empty)
+    /// Whether nothing is in flight or under way.
+    pub(super) fn is_idle(&self, streams: &[StreamRecord]) -> bool {
+        self.work == EndpointWork::Idle && self.has_nothing_in_flight(streams)
     }
 
     /// Queues a transfer, if the endpoint takes one now.
     #[inline(always)]
     fn submit(
         &mut self,
+        streams: &mut [StreamRecord],
         records: &mut Records<'_>,
         transfer: &Transfer<'_>,
     ) -> Result<(), HostError> {
@@ -164,13 +173,17 @@ impl EndpointRecord {
             return Err(self.refusal());
         }
         let control = self.config.kind == EndpointKind::Control;
-        if transfer.setup.is_some() != control || transfer.stream != 0 {
+        if transfer.setup.is_some() != control {
             return Err(HostError::Unsupported);
         }
-        match &mut self.transfers {
-            Some(transfers) => transfers.submit(records, transfer),
-            None => Err(HostError::Stale),
-        }
+        let ring = match (&mut self.transfers, &self.streams) {
+            (Some(ring), _) if transfer.stream == 0 => ring,
+            (None, Some(set)) => set
+                .ring(streams, transfer.stream)
+                .ok_or(HostError::Unsupported)?,
+            _ => return Err(HostError::Unsupported),
+        };
+        ring.submit(records, transfer)
     }
 
     /// The packet size has changed.
@@ -191,7 +204,9 @@ impl<B: Bus> Endpoints for Xhci<'_, B> {
     ) -> Result<EndpointHandle, HostError> {
         self.check_running()?;
         let index = device_at(self.devices, device)?;
-        if config.streams != 0 || config.number == 0 {
+        let has_streams =
+            config.kind == EndpointKind::Bulk && config.streams <= self.most_streams();
+        if config.number == 0 || config.streams != 0 && !has_streams {
             return Err(HostError::Unsupported);
         }
         let dci = context::context_index(config);
@@ -207,7 +222,7 @@ impl<B: Bus> Endpoints for Xhci<'_, B> {
 
     fn close_endpoint(&mut self, endpoint: EndpointHandle) -> Result<(), HostError> {
         let endpoint = endpoint_at(self.endpoints, endpoint)?;
-        if !endpoint.is_idle() {
+        if !endpoint.is_idle(self.streams) {
             return Err(HostError::Busy);
         }
         endpoint.state = match endpoint.state {
@@ -223,14 +238,15 @@ impl<B: Bus> Endpoints for Xhci<'_, B> {
         transfer: &Transfer<'_>,
     ) -> Result<(), HostError> {
         let endpoint = endpoint_at(self.endpoints, endpoint)?;
-        endpoint.submit(&mut self.records, transfer)
+        endpoint.submit(self.streams, &mut self.records, transfer)
     }
 
     fn send(&mut self, endpoint: EndpointHandle, transfer: &Transfer<'_>) -> Result<(), HostError> {
         let endpoint = endpoint_at(self.endpoints, endpoint)?;
-        endpoint.submit(&mut self.records, transfer)?;
+        endpoint.submit(self.streams, &mut self.records, transfer)?;
         release();
-        self.blocks.ring(endpoint.slot, endpoint.dci, 0);
+        let stream = transfer.stream;
+        self.blocks.ring(endpoint.slot, endpoint.dci, stream);
         Ok(())
     }
 
@@ -252,6 +268,14 @@ impl<B: Bus> Endpoints for Xhci<'_, B> {
             && let Some(transfers) = &mut endpoint.transfers
         {
             transfers.retire(&mut self.records);
+        }
+    }
+
+    fn name_stream(&mut self, endpoint: EndpointHandle, stream: u16) {
+        if let Ok(endpoint) = endpoint_at(self.endpoints, endpoint)
+            && let Some(set) = &endpoint.streams
+        {
+            set.name(self.streams, stream);
         }
     }
 
@@ -299,17 +323,9 @@ impl<B: Bus> Xhci<'_, B> {
         let free = |endpoint: &EndpointRecord| endpoint.state == EndpointState::Free;
         let place = self.endpoints.iter().position(free);
         let place = place.ok_or(HostError::StorageFull)?;
-        let chain = self.records.reserve(usize::from(config.transfers));
-        let chain = chain.ok_or(HostError::StorageFull)?;
-        let owner = self.device_owner(index);
-        let spare = self.quirks.ring_spare();
-        let ring = TransferRing::allocate(pool, owner, config, &self.parameters, spare, chain);
-        let ring = match ring {
-            Ok(ring) => ring,
-            Err((error, chain)) => {
-                self.records.unreserve(chain);
-                return Err(error);
-            }
+        let (ring, set) = match config.streams {
+            0 => (Some(self.reserve_ring(pool, index, config)?), None),
+            _ => (None, Some(self.reserve_streams(pool, index, config)?)),
         };
         let slot = self.slot_of(index).unwrap_or(0);
         let device = self.devices.get_mut(index).ok_or(HostError::Stale)?;
@@ -328,10 +344,39 @@ impl<B: Bus> Xhci<'_, B> {
             slot,
             dci,
             config: *config,
-            transfers: Some(ring),
+            transfers: ring,
+            streams: set,
             ..EndpointRecord::EMPTY
         };
         Ok(endpoint.handle(place))
+    }
+
+    fn reserve_ring(
+        &mut self,
+        pool: &mut Pool<'_>,
+        index: usize,
+        config: &EndpointConfig,
+    ) -> Result<TransferRing, HostError> {
+        let chain = self.records.reserve(usize::from(config.transfers));
+        let chain = chain.ok_or(HostError::StorageFull)?;
+        let owner = self.device_owner(index);
+        let spare = self.quirks.ring_spare();
+        let ring = TransferRing::allocate(pool, owner, config, &self.parameters, spare, chain);
+        ring.map_err(|(error, chain)| {
+            self.records.unreserve(chain);
+            error
+        })
+    }
+
+    fn reserve_streams(
+        &mut self,
+        pool: &mut Pool<'_>,
+        index: usize,
+        config: &EndpointConfig,
+    ) -> Result<StreamSet, HostError> {
+        let owner = self.device_owner(index);
+        let (streams, records) = (&mut *self.streams, &mut self.records);
+        StreamSet::open(pool, owner, config, &self.parameters, streams, records)
     }
 
     /// Gives an endpoint's place, records and ring back.
@@ -340,8 +385,8 @@ impl<B: Bus> Xhci<'_, B> {
             return;
         };
         let (index, dci) = (usize::from(endpoint.device), usize::from(endpoint.dci));
-        if let Some(ring) = endpoint.vacate(&mut self.records) {
-            pool.free(ring.into_memory());
+        if let Some(memory) = endpoint.vacate(self.streams, &mut self.records) {
+            pool.free(memory);
         }
         let device = self.devices.get_mut(index);
         let entry = device.and_then(|device| device.endpoints.get_mut(dci));

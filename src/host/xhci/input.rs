@@ -4,7 +4,7 @@
 //! one. Everything is written from the driver's own state; nothing is copied from what the
 //! controller wrote. Read `xHCI 1.2 §6.2.5`.
 
-use super::context::{Slot, endpoint_words};
+use super::context::{Slot, endpoint_words, stream_words};
 use super::device::CONTROL;
 use super::endpoint::{EndpointRecord, EndpointState};
 use super::{Xhci, device_at};
@@ -74,8 +74,16 @@ impl<B: Bus> Xhci<'_, B> {
         let device = self.devices.get(index).ok_or(HostError::Stale)?;
         let contexts = device.contexts.as_ref().ok_or(HostError::Stale)?;
         let endpoint = self.endpoints.get_mut(place).ok_or(HostError::Stale)?;
-        let ring = endpoint.transfers.as_mut().ok_or(HostError::Stale)?;
-        let words = endpoint_words(&endpoint.config, device.speed(), ring.start_pointer());
+        let words = match (&mut endpoint.transfers, &endpoint.streams) {
+            (Some(ring), _) => {
+                endpoint_words(&endpoint.config, device.speed(), ring.start_pointer())
+            }
+            (None, Some(set)) => {
+                let (array, exponent) = set.install(self.streams);
+                stream_words(&endpoint.config, device.speed(), array, exponent)
+            }
+            (None, None) => return Err(HostError::Stale),
+        };
         contexts.write_endpoint(endpoint.dci, words);
         Ok(1 << endpoint.dci)
     }

@@ -21,10 +21,12 @@
 //! | `trb`, `ring`, `event`, `command`, `context`, `base` | structures in shared memory |
 //! | `records`, `storage` | structures in the caller's memory |
 //! | `controller`, `poll`, `interrupt`, `port` | start and stop; events; the interrupt half; root ports |
+//! | `emergency` | the brake for panic handlers |
 //! | `device`, `slot`, `input` | devices: operations, what follows them, input contexts |
-//! | `endpoint`, `recovery`, `transfer`, `encode` | endpoints, their recovery, transfers, the blocks of one |
+//! | `endpoint`, `recovery`, `streams` | endpoints, their recovery, their streams |
+//! | `transfer`, `encode` | transfers, the blocks of one |
 //!
-//! Not here: streams, isochronous endpoints, more than one interrupter. Sections are those of the
+//! Not here: secondary stream arrays, isochronous endpoints, more than one interrupter. Sections are those of the
 //! eXtensible Host Controller Interface for USB, revision 1.2.
 
 mod base;
@@ -33,6 +35,7 @@ mod command;
 mod context;
 mod controller;
 mod device;
+mod emergency;
 mod encode;
 mod endpoint;
 mod event;
@@ -47,6 +50,7 @@ mod regs;
 mod ring;
 mod slot;
 mod storage;
+mod streams;
 mod transfer;
 mod trb;
 
@@ -59,13 +63,15 @@ use records::Records;
 use regs::Blocks;
 
 pub use device::DeviceRecord;
+pub use emergency::EmergencyStop;
 pub use endpoint::EndpointRecord;
 pub use interrupt::{InterruptHalf, Interrupts};
 pub use quirks::{Quirk, Silicon};
 pub use records::TransferRecord;
 pub use storage::{XhciMemory, XhciStorage};
+pub use streams::StreamRecord;
 
-use super::{ControllerFault, DeviceHandle, EndpointHandle, Event, HostError};
+use super::{ControllerFault, DeviceHandle, EndpointHandle, Event, HostError, Slice};
 use crate::mmio::Bus;
 use crate::time::{Duration, Instant};
 use device::DeviceState;
@@ -84,6 +90,9 @@ pub struct Options {
     pub moderation: Duration,
     /// The chip, for its quirks.
     pub silicon: Silicon,
+    /// The highest address that the chip's bus carries: `u64::MAX`, but 2^32 - 1 where a controller
+    /// of 64 bits (HCCPARAMS1.AC64) is wired to a bus of 32, as in the RK3588.
+    pub reach: u64,
 }
 
 impl Default for Options {
@@ -92,6 +101,7 @@ impl Default for Options {
             interrupts: Interrupts::Polled,
             moderation: Duration::from_micros(10),
             silicon: Silicon::Unknown,
+            reach: u64::MAX,
         }
     }
 }
@@ -129,6 +139,7 @@ pub struct Xhci<'s, B> {
     devices: &'s mut [DeviceRecord],
     endpoints: &'s mut [EndpointRecord],
     records: Records<'s>,
+    streams: &'s mut [StreamRecord],
     statistics: Statistics,
 }
 
@@ -140,7 +151,7 @@ impl<'s, B: Bus> Xhci<'s, B> {
     ///
     /// # Errors
     ///
-    /// [`ControllerFault::Absent`], [`ControllerFault::Implausible`] with the register's name,
+    /// [`ControllerFault::Absent`], [`ControllerFault::Implausible`] with what is wrong,
     /// [`ControllerFault::Storage`] where a slice holds nothing.
     pub fn new(
         bus: B,
@@ -148,15 +159,17 @@ impl<'s, B: Bus> Xhci<'s, B> {
         storage: XhciStorage<'s>,
         options: Options,
     ) -> Result<Self, ControllerFault> {
-        let (blocks, parameters) = capability::probe(&bus)?;
+        let (blocks, mut parameters) = capability::probe(&bus)?;
+        parameters.address_mask = parameters.address_mask.min(options.reach);
         let XhciStorage {
             devices,
             endpoints,
             transfers,
+            streams,
         } = storage;
-        check_storage("devices", devices.len(), 1)?;
-        check_storage("endpoints", endpoints.len(), 3)?;
-        check_storage("transfers", transfers.len(), 4)?;
+        check_storage(Slice::Devices, devices.len(), 1)?;
+        check_storage(Slice::Endpoints, endpoints.len(), 3)?;
+        check_storage(Slice::Transfers, transfers.len(), 4)?;
         let places = devices.len().min(PLACES);
         let devices = devices.get_mut(..places).unwrap_or_default();
         let places = endpoints.len().min(PLACES);
@@ -176,6 +189,7 @@ impl<'s, B: Bus> Xhci<'s, B> {
             devices,
             endpoints,
             records: Records::new(transfers),
+            streams,
             statistics: Statistics::default(),
         })
     }
@@ -184,6 +198,11 @@ impl<'s, B: Bus> Xhci<'s, B> {
     /// pending.
     pub fn interrupt_half(&self) -> InterruptHalf<B> {
         InterruptHalf::new(self.blocks.clone(), self.options.interrupts)
+    }
+
+    /// The part for a panic handler.
+    pub fn emergency_stop(&self) -> EmergencyStop<B> {
+        EmergencyStop::new(self.blocks.clone())
     }
 
     /// The known faults of this chip, for a person.
@@ -234,7 +253,7 @@ impl<'s, B: Bus> Xhci<'s, B> {
     /// Forgets all devices, endpoints and transfers: their handles are stale.
     fn forget_all(&mut self) {
         for endpoint in self.endpoints.iter_mut() {
-            endpoint.vacate(&mut self.records);
+            endpoint.vacate(self.streams, &mut self.records);
         }
         for device in self.devices.iter_mut() {
             device.vacate();
@@ -247,9 +266,9 @@ impl<'s, B: Bus> Xhci<'s, B> {
     }
 }
 
-fn check_storage(name: &'static str, given: usize, least: usize) -> Result<(), ControllerFault> {
-    if given < least {
-        return Err(ControllerFault::Storage(name, least));
+fn check_storage(slice: Slice, given: usize, least: u8) -> Result<(), ControllerFault> {
+    if given < usize::from(least) {
+        return Err(ControllerFault::Storage(slice, least));
     }
     Ok(())
 }

@@ -105,9 +105,10 @@ impl<B: Bus> Xhci<'_, B> {
             return self.on_no_end(Verdict::Stray, None);
         };
         let handle = endpoint.handle(place);
-        let verdict = match &mut endpoint.transfers {
-            Some(transfers) => transfers.take(&mut self.records, event),
-            None => Verdict::Stray,
+        let verdict = match (&mut endpoint.transfers, &endpoint.streams) {
+            (Some(transfers), _) => transfers.take(&mut self.records, event),
+            (None, Some(set)) => set.take(self.streams, &mut self.records, event),
+            (None, None) => Verdict::Stray,
         };
         let Verdict::Ended(ended) = verdict else {
             return self.on_no_end(verdict, Some(handle));

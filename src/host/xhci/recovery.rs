@@ -9,6 +9,9 @@
 //! | running | Stop Endpoint | nothing | Set TR Dequeue Pointer |
 //! | running | Stop Endpoint | CLEAR_FEATURE | Configure Endpoint: drop and add it |
 //!
+//! Of an endpoint with streams those that were named are set to a new start, one after the other; the
+//! others go on where they were, and their doorbells ring.
+//!
 //! The last line: only Reset Endpoint and Configure Endpoint set the sequence to zero. The doorbell
 //! rings with the next kick. Read `xHCI 1.2 §4.6.8` to `§4.6.10`.
 
@@ -16,7 +19,7 @@ use super::Xhci;
 use super::command::Completion;
 use super::context::state;
 use super::device::{DeviceState, Work};
-use super::endpoint::{EndpointState, EndpointWork};
+use super::endpoint::{EndpointRecord, EndpointState, EndpointWork};
 use super::trb::{Trb, code, kind};
 use crate::host::{Event, HostError, Sequence};
 use crate::mmio::Bus;
@@ -31,6 +34,9 @@ impl<B: Bus> Xhci<'_, B> {
         let endpoint = self.endpoints.get_mut(place).ok_or(HostError::Stale)?;
         if let Some(transfers) = &mut endpoint.transfers {
             transfers.forget_stop();
+        }
+        if let Some(set) = &endpoint.streams {
+            set.forget_stop(self.streams, &mut self.records);
         }
         match endpoint.state {
             EndpointState::Running => self.stop_endpoint(place, 0, now),
@@ -55,6 +61,13 @@ impl<B: Bus> Xhci<'_, B> {
             return Err(HostError::Busy);
         }
         let fresh = endpoint.sequence_reset || endpoint.dci == 1;
+        if endpoint.streams.is_some() {
+            // To configure it anew would lose the streams that are to go on.
+            return match sequence {
+                Sequence::Reset if !fresh => Err(HostError::Halted),
+                _ => self.restart_stream(place, now),
+            };
+        }
         if sequence == Sequence::Reset && !fresh {
             return self.reconfigure(place, now);
         }
@@ -67,6 +80,28 @@ impl<B: Bus> Xhci<'_, B> {
             pointer,
             now,
         )
+    }
+
+    /// Sets the next named stream to the start of what is to come; behind the last, the endpoint runs.
+    fn restart_stream(&mut self, place: usize, now: Instant) -> Result<(), HostError> {
+        let endpoint = self.endpoints.get_mut(place).ok_or(HostError::Stale)?;
+        let set = endpoint.streams.as_ref().ok_or(HostError::Stale)?;
+        let Some((stream, pointer)) = set.take_named(self.streams) else {
+            set.forget_stop(self.streams, &mut self.records);
+            endpoint.state = EndpointState::Running;
+            endpoint.sequence_reset = false;
+            endpoint.work = EndpointWork::Finished(Ok(()));
+            self.ring_streams(place);
+            self.mark_pending();
+            return Ok(());
+        };
+        let kind = kind::SET_DEQUEUE;
+        let trb = Trb::endpoint_command(kind, endpoint.slot, endpoint.dci, pointer);
+        let command = self.issue(trb.for_stream(stream), now);
+        let endpoint = self.endpoints.get_mut(place).ok_or(HostError::Stale)?;
+        endpoint.command = Some(command.ok_or(HostError::Dead)?);
+        endpoint.work = EndpointWork::SettingDequeue;
+        Ok(())
     }
 
     fn stop_endpoint(&mut self, place: usize, tries: u8, now: Instant) -> Result<(), HostError> {
@@ -145,10 +180,10 @@ impl<B: Bus> Xhci<'_, B> {
             EndpointWork::Stopping(tries) | EndpointWork::Resetting(tries) => {
                 self.quiesce_step(place, tries, completion, now);
             }
-            EndpointWork::SettingDequeue => self.restarted(place, completion),
+            EndpointWork::SettingDequeue => self.restarted(place, completion, now),
             EndpointWork::Reconfiguring => {
                 self.lend_input(index, false);
-                self.restarted(place, completion);
+                self.restarted(place, completion, now);
             }
             // The device is being closed: nobody waits for it.
             EndpointWork::Idle | EndpointWork::Draining | EndpointWork::Finished(_) => {}
@@ -213,13 +248,23 @@ impl<B: Bus> Xhci<'_, B> {
         {
             transfers.settle_stop(&mut self.records, position);
         }
+        if let Some(set) = &endpoint.streams {
+            set.settle_stop(self.streams, &mut self.records);
+        }
         self.mark_pending();
         Ok(())
     }
 
-    fn restarted(&mut self, place: usize, completion: Completion) {
+    fn restarted(&mut self, place: usize, completion: Completion, now: Instant) {
+        let mut result = completion.result();
+        let has_streams = |endpoint: &EndpointRecord| endpoint.streams.is_some();
+        if result.is_ok() && self.endpoints.get(place).is_some_and(has_streams) {
+            match self.restart_stream(place, now) {
+                Ok(()) => return,
+                Err(error) => result = Err(error),
+            }
+        }
         if let Some(endpoint) = self.endpoints.get_mut(place) {
-            let result = completion.result();
             if result.is_ok() {
                 endpoint.state = EndpointState::Running;
                 endpoint.sequence_reset = false;
@@ -236,9 +281,7 @@ impl<B: Bus> Xhci<'_, B> {
         let result = match endpoint.work {
             EndpointWork::Finished(result) => result,
             EndpointWork::Draining => {
-                let transfers = endpoint.transfers.as_mut();
-                let ended = transfers.and_then(|transfers| transfers.drain(&mut self.records));
-                if let Some(ended) = ended {
+                if let Some(ended) = endpoint.drain(self.streams, &mut self.records, false) {
                     return Some(ended.event(handle));
                 }
                 Ok(())
@@ -279,7 +322,7 @@ impl<B: Bus> Xhci<'_, B> {
             let busy = usize::from(endpoint.device) == index
                 && endpoint.state == EndpointState::Running
                 && endpoint.command.is_none()
-                && !endpoint.is_idle();
+                && !endpoint.is_idle(self.streams);
             if busy {
                 let trb =
                     Trb::endpoint_command(kind::STOP_ENDPOINT, endpoint.slot, endpoint.dci, 0);
@@ -298,9 +341,7 @@ impl<B: Bus> Xhci<'_, B> {
                 continue;
             }
             let handle = endpoint.handle(place);
-            let transfers = endpoint.transfers.as_mut();
-            if let Some(ended) = transfers.and_then(|transfers| transfers.drain(&mut self.records))
-            {
+            if let Some(ended) = endpoint.drain(self.streams, &mut self.records, true) {
                 return Some(ended.event(handle));
             }
         }

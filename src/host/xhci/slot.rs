@@ -86,7 +86,7 @@ impl<B: Bus> Xhci<'_, B> {
     pub(super) fn release_device(&mut self, pool: &mut Pool<'_>, index: usize) {
         for endpoint in self.endpoints.iter_mut() {
             if endpoint.state != EndpointState::Free && usize::from(endpoint.device) == index {
-                endpoint.vacate(&mut self.records);
+                endpoint.vacate(self.streams, &mut self.records);
             }
         }
         pool.reclaim(self.device_owner(index));

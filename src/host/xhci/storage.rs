@@ -7,6 +7,7 @@
 use super::device::DeviceRecord;
 use super::endpoint::EndpointRecord;
 use super::records::TransferRecord;
+use super::streams::StreamRecord;
 
 /// The slices of one controller.
 #[derive(Debug)]
@@ -17,14 +18,18 @@ pub struct XhciStorage<'s> {
     pub endpoints: &'s mut [EndpointRecord],
     /// One for each transfer in flight, with two for each endpoint 0.
     pub transfers: &'s mut [TransferRecord],
+    /// One for each stream: three times as many for each UAS disk as it may use tags. May be empty:
+    /// such disks are used over Bulk-Only then.
+    pub streams: &'s mut [StreamRecord],
 }
 
-/// Storage for one controller as a value, for a `static` or a local variable.
+/// Storage for one controller as a value, with as many streams as transfers, for a `static` or a local variable.
 #[derive(Debug)]
 pub struct XhciMemory<const DEVICES: usize, const ENDPOINTS: usize, const TRANSFERS: usize> {
     devices: [DeviceRecord; DEVICES],
     endpoints: [EndpointRecord; ENDPOINTS],
     transfers: [TransferRecord; TRANSFERS],
+    streams: [StreamRecord; TRANSFERS],
 }
 
 impl<const DEVICES: usize, const ENDPOINTS: usize, const TRANSFERS: usize>
@@ -37,6 +42,7 @@ impl<const DEVICES: usize, const ENDPOINTS: usize, const TRANSFERS: usize>
             devices: [const { DeviceRecord::EMPTY }; DEVICES],
             endpoints: [const { EndpointRecord::EMPTY }; ENDPOINTS],
             transfers: [TransferRecord::EMPTY; TRANSFERS],
+            streams: [const { StreamRecord::EMPTY }; TRANSFERS],
         }
     }
 
@@ -46,6 +52,7 @@ impl<const DEVICES: usize, const ENDPOINTS: usize, const TRANSFERS: usize>
             devices: &mut self.devices,
             endpoints: &mut self.endpoints,
             transfers: &mut self.transfers,
+            streams: &mut self.streams,
         }
     }
 }

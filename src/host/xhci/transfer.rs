@@ -66,6 +66,16 @@ impl TransferRing {
             Ok(ring) => ring,
             Err(error) => return Err((error, chain)),
         };
+        Ok(Self::new(ring, chain, config, parameters))
+    }
+
+    /// On a ring that is there, with records for its transfers in `chain`.
+    pub(super) fn new(
+        ring: ProducerRing,
+        chain: Chain,
+        config: &EndpointConfig,
+        parameters: &Parameters,
+    ) -> Self {
         let mut ring = Self {
             ring,
             chain,
@@ -77,7 +87,7 @@ impl TransferRing {
         if parameters.version >= 0x100 {
             ring.set_max_packet(config.max_packet);
         }
-        Ok(ring)
+        ring
     }
 
     /// The packet size has changed.
@@ -257,6 +267,16 @@ impl TransferRing {
         self.finished = 0;
     }
 
+    /// Forgets an earlier stop, from which the transfers in flight have gone on.
+    pub(super) fn forget_progress(&mut self, records: &mut Records<'_>) {
+        self.forget_stop();
+        for number in 0..self.chain.count() {
+            if let Some(record) = records.get(&self.chain, number) {
+                record.moved = None;
+            }
+        }
+    }
+
     /// The controller has stopped, where an event told or else at `position`: finds out which
     /// transfers had ended before.
     pub(super) fn settle_stop(&mut self, records: &mut Records<'_>, position: u64) {
@@ -325,7 +345,7 @@ fn allocate_ring(
 
 /// Whether a code tells of a stopped ring.
 #[inline]
-fn is_stop(code: u8) -> bool {
+pub(super) fn is_stop(code: u8) -> bool {
     (code::STOPPED..=code::STOPPED_SHORT_PACKET).contains(&code)
 }
 

@@ -172,6 +172,12 @@ impl Trb {
         trb
     }
 
+    /// The same for one stream of the endpoint, in Set TR Dequeue Pointer (`xHCI 1.2 §6.4.3.9`).
+    pub(super) fn for_stream(mut self, stream: u16) -> Self {
+        self.status = u32::from(stream) << 16;
+        self
+    }
+
     /// Enable Slot, which has no slot yet but a slot type (`xHCI 1.2 §6.4.3.2`).
     pub(super) fn enable_slot(slot_type: u8) -> Self {
         let mut trb = Self::command(kind::ENABLE_SLOT, 0, 0);

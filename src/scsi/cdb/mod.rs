@@ -5,23 +5,31 @@
 //! cannot announce another length than the disk was told. The disk driver calls them; nothing is
 //! sent here. Read SPC-4 §4.3 for the shape of the blocks.
 
+mod ata_pass_through;
 mod capacity;
 mod inquiry;
 mod mode_sense;
 mod read_write;
+mod report_luns;
 mod request_sense;
 mod start_stop;
 mod synchronize_cache;
 mod test_unit_ready;
+mod unmap;
+mod write_same;
 
+pub use ata_pass_through::{AtaForm, ata_pass_through};
 pub use capacity::{read_capacity_10, read_capacity_16};
 pub use inquiry::{inquiry, vital_product_data};
 pub use mode_sense::{ModePage, mode_sense_6, mode_sense_10};
 pub use read_write::{Extent, UnitAccess, read, write};
+pub use report_luns::report_luns;
 pub use request_sense::request_sense;
 pub use start_stop::{PowerChange, start_stop_unit};
 pub use synchronize_cache::synchronize_cache;
 pub use test_unit_ready::test_unit_ready;
+pub use unmap::{UNMAP_LIST, unmap, unmap_list};
+pub use write_same::write_same;
 
 /// A command descriptor block: 6, 10, 12 or 16 bytes.
 ///
@@ -133,6 +141,15 @@ impl core::fmt::Debug for Cdb {
     fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(formatter, "Cdb({:02x?})", self.as_slice())
     }
+}
+
+/// Blocks that a command is about without moving them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BlockRange {
+    /// Number of the first block.
+    pub lba: u64,
+    /// How many blocks.
+    pub blocks: u32,
 }
 
 /// The data that goes with a command, in bytes.

@@ -4,12 +4,14 @@
 //! driver and the retry rules act on [`Sense::verdict`] and keep the [`Sense`] itself for their
 //! errors, so that key and codes reach the user. Read SPC-4 §4.5 for the two formats.
 
+mod ata;
 mod verdict;
 
 use core::fmt;
 
 use crate::bytes::{array_at, u8_at, u32_be_at, u64_be_at};
 
+pub use ata::AtaRegisters;
 pub use verdict::Verdict;
 
 /// What kind of failure it is (SPC-4, sense key descriptions).
@@ -102,9 +104,18 @@ pub struct Sense {
     pub ascq: u8,
     /// Which command it is about.
     pub subject: Subject,
-    /// For a medium error, the block that could not be read or written, if the device says.
-    #[doc(alias = "INFORMATION")]
-    pub information: Option<u64>,
+    /// A number, the lower half first, or [`NO_INFORMATION`]: sense data travel with every end of a
+    /// command, in as few registers as can be.
+    information: [u32; 2],
+}
+
+/// No device has so many blocks: it says nothing about one.
+const NO_INFORMATION: [u32; 2] = [u32::MAX; 2];
+
+/// What sense data say about a block.
+fn about(block: Option<u64>) -> [u32; 2] {
+    let number = block.unwrap_or(u64::MAX);
+    [number as u32, (number >> 32) as u32]
 }
 
 impl Sense {
@@ -117,8 +128,30 @@ impl Sense {
         asc: 0,
         ascq: 0,
         subject: Subject::ThisCommand,
-        information: None,
+        information: NO_INFORMATION,
     };
+
+    /// Aborted command, without more: for statuses that come without sense data, and mean that the
+    /// command was not carried out and may be issued again.
+    pub const ABORTED: Self = Self {
+        key: SenseKey::AbortedCommand,
+        ..Self::NONE
+    };
+
+    /// 5/25/00: there is no such logical unit.
+    pub const NO_SUCH_UNIT: Self = Self {
+        key: SenseKey::IllegalRequest,
+        asc: 0x25,
+        ..Self::NONE
+    };
+
+    /// For a medium error, the block that could not be read or written, if the device says.
+    #[doc(alias = "INFORMATION")]
+    #[must_use]
+    pub fn information(&self) -> Option<u64> {
+        let [low, high] = self.information;
+        (self.information != NO_INFORMATION).then_some(u64::from(high) << 32 | u64::from(low))
+    }
 
     /// Reads either format, as far as it came. What is neither says nothing: [`Sense::NONE`].
     #[must_use]
@@ -145,12 +178,20 @@ fn fixed(bytes: &[u8], subject: Subject) -> Sense {
         length => bytes.get(..8 + usize::from(length)).unwrap_or(bytes),
     };
     let is_valid = u8_at(bytes, 0).unwrap_or_default() & 0x80 != 0;
+    let key = SenseKey::from_bits(u8_at(bytes, 2).unwrap_or_default());
+    let asc = u8_at(within, 12).unwrap_or_default();
+    let ascq = u8_at(within, 13).unwrap_or_default();
+    let information = if ata::is_about_registers(key, asc, ascq) {
+        ata::packed_of_fixed(bytes)
+    } else {
+        u32_be_at(bytes, 3).filter(|_| is_valid).map(u64::from)
+    };
     Sense {
-        key: SenseKey::from_bits(u8_at(bytes, 2).unwrap_or_default()),
-        asc: u8_at(within, 12).unwrap_or_default(),
-        ascq: u8_at(within, 13).unwrap_or_default(),
+        key,
+        asc,
+        ascq,
         subject,
-        information: u32_be_at(bytes, 3).filter(|_| is_valid).map(u64::from),
+        information: about(information),
     }
 }
 
@@ -158,13 +199,23 @@ fn fixed(bytes: &[u8], subject: Subject) -> Sense {
 fn descriptor(bytes: &[u8], subject: Subject) -> Sense {
     let additional = usize::from(u8_at(bytes, 7).unwrap_or_default());
     let behind = bytes.get(8..).unwrap_or_default();
-    let descriptors = behind.get(..additional).unwrap_or(behind);
+    let mut descriptors = Descriptors {
+        rest: behind.get(..additional).unwrap_or(behind),
+    };
+    let key = SenseKey::from_bits(u8_at(bytes, 1).unwrap_or_default());
+    let asc = u8_at(bytes, 2).unwrap_or_default();
+    let ascq = u8_at(bytes, 3).unwrap_or_default();
+    let information = if ata::is_about_registers(key, asc, ascq) {
+        descriptors.find_map(ata::packed_of_descriptor)
+    } else {
+        descriptors.find_map(information)
+    };
     Sense {
-        key: SenseKey::from_bits(u8_at(bytes, 1).unwrap_or_default()),
-        asc: u8_at(bytes, 2).unwrap_or_default(),
-        ascq: u8_at(bytes, 3).unwrap_or_default(),
+        key,
+        asc,
+        ascq,
         subject,
-        information: Descriptors { rest: descriptors }.find_map(information),
+        information: about(information),
     }
 }
 
@@ -197,7 +248,7 @@ impl fmt::Display for Sense {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let key = self.key as u8;
         write!(formatter, "{key:X}/{:02X}/{:02X}", self.asc, self.ascq)?;
-        if let Some(information) = self.information {
+        if let (Some(information), None) = (self.information(), self.ata_registers()) {
             write!(formatter, " at {information}")?;
         }
         match self.subject {
@@ -222,7 +273,7 @@ mod tests {
         let sense = Sense::parse(&READ_ERROR);
         assert_eq!(sense.key, SenseKey::MediumError);
         assert_eq!((sense.asc, sense.ascq), (0x11, 0x04));
-        assert_eq!(sense.information, Some(0x0001_0203));
+        assert_eq!(sense.information(), Some(0x0001_0203));
         assert_eq!(sense.subject, Subject::ThisCommand);
         assert_eq!(sense.to_string(), "3/11/04 at 66051");
     }
@@ -231,7 +282,7 @@ mod tests {
     fn information_counts_only_when_it_is_called_valid() {
         let mut bytes = READ_ERROR;
         bytes[0] = 0x70;
-        assert_eq!(Sense::parse(&bytes).information, None);
+        assert_eq!(Sense::parse(&bytes).information(), None);
     }
 
     #[test]
@@ -242,9 +293,9 @@ mod tests {
         ];
         let sense = Sense::parse(&bytes);
         assert_eq!(sense.key, SenseKey::MediumError);
-        assert_eq!(sense.information, Some(0x01_0203_0405));
+        assert_eq!(sense.information(), Some(0x01_0203_0405));
         for length in 0..bytes.len() {
-            assert_eq!(Sense::parse(&bytes[..length]).information, None);
+            assert_eq!(Sense::parse(&bytes[..length]).information(), None);
         }
     }
 

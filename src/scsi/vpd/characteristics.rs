@@ -15,6 +15,18 @@ pub enum Rotation {
     PerMinute(u16),
 }
 
+impl Rotation {
+    /// From the rate that SCSI (page B1) and ATA (word 217 of IDENTIFY DEVICE) both have.
+    #[must_use]
+    pub(crate) const fn from_rate(rate: u16) -> Self {
+        match rate {
+            0x0001 => Self::None,
+            0x0401..=0xfffe => Self::PerMinute(rate),
+            _ => Self::Unknown,
+        }
+    }
+}
+
 /// What the disk says about its mechanics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockCharacteristics {
@@ -35,11 +47,7 @@ impl BlockCharacteristics {
     pub fn parse(bytes: &[u8]) -> Result<Self, VpdFault> {
         let body = body(bytes, PageCode::BLOCK_CHARACTERISTICS)?;
         Ok(Self {
-            rotation: match u16_be_at(body, 0) {
-                Some(0x0001) => Rotation::None,
-                Some(rate @ 0x0401..=0xfffe) => Rotation::PerMinute(rate),
-                _ => Rotation::Unknown,
-            },
+            rotation: Rotation::from_rate(u16_be_at(body, 0).unwrap_or_default()),
             form_factor: u8_at(body, 3).unwrap_or_default() & 0x0f,
         })
     }

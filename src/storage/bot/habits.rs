@@ -125,6 +125,11 @@ impl Habits {
         }
     }
 
+    /// The device has shown otherwise that it has more sense data.
+    pub(super) fn learn_long_sense(&mut self) {
+        self.quirks |= Quirks::SANE_SENSE;
+    }
+
     /// Sense data did not come. `true` if more than usual was asked for, which is never done again.
     pub(super) fn unlearn_sense(&mut self) -> bool {
         let was_long = self.sense_length() == LONG_SENSE;

@@ -70,7 +70,7 @@ enum Follows {
 pub struct CopyCount {
     /// Commands of which bytes were copied.
     pub copied: u64,
-    /// Bytes of their data that went through the bounce area.
+    /// Bytes of their data that went through bounce memory.
     pub bounced: u64,
 }
 
@@ -233,17 +233,31 @@ impl Transport {
             DataPhase::Out(_) => DataDirection::ToDevice,
             DataPhase::None => return Ok(()),
         };
-        let DataPlace::Caller(buffer) = request.data else {
-            return Ok(());
+        let buffer = match request.data {
+            DataPlace::Caller(buffer) => buffer,
+            DataPlace::Pool(memory) => {
+                self.count_copy(memory.length);
+                self.mapping = Some(Mapping::of_pool(memory));
+                return Ok(());
+            }
+            DataPlace::Scratch | DataPlace::List(_) => {
+                self.place_list(&request.data);
+                return Ok(());
+            }
         };
-        let mapping = Mapping::map(dma, self.rules, buffer, direction, Some(&self.bounce));
-        let mapping = mapping.map_err(TransportError::Memory)?;
-        if mapping.bounced() != 0 {
-            self.copies.copied += 1;
-            self.copies.bounced += mapping.bounced() as u64;
+        let (place, bounce) = (&mut self.mapping, Some(&self.bounce));
+        let mapping = Mapping::map(place, dma, self.rules, buffer, direction, bounce);
+        let bounced = mapping.map_err(TransportError::Memory)?.bounced();
+        if bounced != 0 {
+            self.count_copy(bounced);
         }
-        self.mapping = Some(mapping);
         Ok(())
+    }
+
+    #[cold]
+    fn count_copy(&mut self, bytes: usize) {
+        self.copies.copied += 1;
+        self.copies.bounced += bytes as u64;
     }
 
     /// Writes the command wrapper and sets the machine going.
@@ -304,12 +318,12 @@ impl Transport {
             // Of a command that has ended.
             return None;
         }
-        let input = match tag & ((1 << part::BITS) - 1) {
-            part::COMMAND => Input::Command(outcome),
-            part::DATA => self.data_input(dma, outcome, actual),
-            _ => self.status_input(outcome, actual),
+        let action = match tag & ((1 << part::BITS) - 1) {
+            part::COMMAND => self.machine.step(Input::Command(outcome)),
+            part::DATA => self.data_ended(dma, outcome, actual),
+            _ => self.status_ended(outcome, actual),
         };
-        self.step(bus, dma, input, now)
+        self.carry_out(bus, dma, action, now)
     }
 
     /// The operation that the transport began has ended.
@@ -358,7 +372,9 @@ impl Transport {
         self.lun.take().map(|_| Err(TransportError::Disconnected))
     }
 
-    #[inline]
+    /// Takes what happens more rarely than the end of a transfer.
+    #[cold]
+    #[inline(never)]
     fn step<C: Driver>(
         &mut self,
         bus: &mut Bus<'_, C>,
@@ -367,6 +383,17 @@ impl Transport {
         now: Instant,
     ) -> Option<CommandOutcome> {
         let action = self.machine.step(input);
+        self.carry_out(bus, dma, action, now)
+    }
+
+    #[inline]
+    fn carry_out<C: Driver>(
+        &mut self,
+        bus: &mut Bus<'_, C>,
+        dma: &impl Dma,
+        action: Action,
+        now: Instant,
+    ) -> Option<CommandOutcome> {
         let queued = match action {
             Action::Wait => Ok(()),
             // They begin a command: `act_start` has done it.
@@ -470,6 +497,30 @@ impl Transport {
         now: Instant,
     ) -> Option<CommandOutcome> {
         bus.retire(&self.bulk_out);
+        match end {
+            End::Status(CswStatus::Passed, moved)
+                if self.sensing.is_none() && !self.wants_sense() =>
+            {
+                self.unmap(dma, moved as usize);
+                self.end(Ok(Completion {
+                    status: Status::Good,
+                    moved,
+                }))
+            }
+            end => self.finish_rarely(bus, dma, end, now),
+        }
+    }
+
+    /// The end of a command that failed, or that was about one that did.
+    #[cold]
+    #[inline(never)]
+    fn finish_rarely<C: Driver>(
+        &mut self,
+        bus: &mut Bus<'_, C>,
+        dma: &impl Dma,
+        end: End,
+        now: Instant,
+    ) -> Option<CommandOutcome> {
         if let Some(sensing) = self.sensing.take() {
             return self.finish_sense(bus, sensing, end, now);
         }
@@ -622,18 +673,14 @@ impl Transport {
 
     /// The end of the data transfer: if exactly a status wrapper's length came, it may be one.
     #[inline]
-    fn data_input(&mut self, dma: &impl Dma, outcome: Outcome, actual: u32) -> Input {
+    fn data_ended(&mut self, dma: &impl Dma, outcome: Outcome, actual: u32) -> Action {
         let is_in = matches!(self.announced, DataPhase::In(_));
         let status = if is_in && outcome.is_ok() && actual as usize == Csw::LENGTH {
             self.status_in_data(dma)
         } else {
             None
         };
-        Input::Data {
-            outcome,
-            actual,
-            status,
-        }
+        self.machine.data_ended(outcome, actual, status)
     }
 
     #[cold]
@@ -656,19 +703,18 @@ impl Transport {
     }
 
     #[inline]
-    fn status_input(&mut self, outcome: Outcome, actual: u32) -> Input {
+    fn status_ended(&mut self, outcome: Outcome, actual: u32) -> Action {
         if !outcome.is_ok() {
-            return Input::Status(Err(outcome));
+            return self.machine.step(Input::Status(Err(outcome)));
         }
-        let found = actual as usize;
         let result = match self.memory.block::<{ Csw::ROOM }>(layout::STATUS) {
-            Some(wrapper) if found == Csw::LENGTH => {
+            Some(wrapper) if actual as usize == Csw::LENGTH => {
                 let words = wrapper.read();
                 self.check_status(words)
             }
-            _ => Err(CswFault::WrongLength { found }),
+            _ => Err(CswFault::WrongLength { found: actual }),
         };
-        Input::Status(Ok(result))
+        self.machine.status_ended(Ok(result))
     }
 }
 

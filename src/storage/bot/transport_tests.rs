@@ -6,7 +6,7 @@ use crate::dma::testing::Lent;
 use crate::host::PortProtocol;
 use crate::scsi::capacity::BlockLength;
 use crate::scsi::cdb::{Extent, read, test_unit_ready};
-use crate::storage::choose::choose;
+use crate::storage::choose::{Offer, Way};
 use crate::storage::quirks::Quirks;
 use crate::usb::bus::testing::{Call, Fake, fake_bus, poll, run};
 use crate::usb::quirks::BusQuirks;
@@ -42,11 +42,15 @@ impl Bench {
         let mut bytes = [0; 64];
         let configuration = bus.read_configuration(device, &mut bytes);
         let speed = bus.info(device).unwrap().speed();
-        let choice = choose(configuration, speed, Quirks::empty(), BusQuirks::empty()).unwrap();
+        let choice = Offer::of(configuration, speed, Quirks::empty(), BusQuirks::empty());
+        let choice = choice.bulk_only.unwrap();
+        let Way::BulkOnly(described) = choice.way else {
+            panic!("{choice:?}")
+        };
         let mut open = |endpoint| bus.open_pipe(device, endpoint, 2, 65_536).unwrap();
         let pipes = Pipes {
-            bulk_in: open(&choice.pipes.bulk_in),
-            bulk_out: open(&choice.pipes.bulk_out),
+            bulk_in: open(&described.bulk_in),
+            bulk_out: open(&described.bulk_out),
         };
         let config = crate::usb::bus::FunctionConfig {
             configuration: choice.configuration,

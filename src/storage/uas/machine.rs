@@ -14,10 +14,12 @@
 //! transfers is in flight; a command goes out when its transfers are queued; at most one task
 //! management function and one operation on a pipe are under way.
 //!
-//! Data that a device has passed over is taken back by stopping its pipe. That takes back the data of
-//! its neighbours too: theirs is queued again from where it had come to.
+//! Data that a device has passed over is taken back by stopping its pipe. With streams the neighbours'
+//! data stay where they are ([`Machine::to_take_back`]); without, they come back too, and are queued
+//! again from where they had come to.
 //!
-//! The rungs of recovery are in `tasks`. Read UAS §4.3 and §6.
+//! What comes back is weighed in `answers`; the rungs of recovery are in
+//! `tasks`. Read UAS §4.3 and §6.
 
 use super::nexus::{Data, Nexus, State};
 use super::tags::{MAX_TAGS, TagSet};
@@ -27,10 +29,6 @@ use crate::host::Outcome;
 use crate::scsi::cdb::DataPhase;
 use crate::scsi::sense::Sense;
 use crate::usb::UsbError;
-
-/// How often in a row the status pipe may fail or bring what is no unit, before the device counts as
-/// broken. Policy: a bridge in trouble has one bad answer, one in the wrong mode has nothing else.
-const BAD_UNITS: u8 = 4;
 
 /// Whether the pipes have streams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,7 +62,7 @@ pub enum Cause {
     /// The device refused it.
     Refused(ResponseCode),
     /// A data transfer failed on the wire or in the controller.
-    Transfer(UsbError),
+    Transfer(Outcome),
     /// Its unit was reset for another command's sake.
     Neighbour,
 }
@@ -143,7 +141,7 @@ pub enum Action {
 
 /// What is to be done on a pipe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum PipeWork {
+pub(super) enum PipeWork {
     None,
     Recall,
     ClearHalt,
@@ -177,7 +175,7 @@ pub struct Counters {
 /// The machine of one UAS function.
 #[derive(Clone, Copy, Debug)]
 pub struct Machine {
-    mode: Mode,
+    pub(super) mode: Mode,
     pub(super) nexuses: [Nexus; MAX_TAGS as usize],
     pub(super) due: Due,
     /// The task management function under way.
@@ -185,11 +183,13 @@ pub struct Machine {
     /// Tags of commands; the two above are for task management.
     pub(super) depth: u8,
     /// The one status read is posted.
-    reading: bool,
+    pub(super) reading: bool,
     wanted: [PipeWork; 4],
-    running: Option<UasPipe>,
+    pub(super) running: Option<UasPipe>,
+    /// Streams whose status read failed.
+    pub(super) deaf: TagSet,
     /// Failures of the status pipe in a row.
-    bad_units: u8,
+    pub(super) bad_units: u8,
     gave_up: bool,
     said_so: bool,
     pub(super) counters: Counters,
@@ -216,6 +216,7 @@ impl Machine {
             reading: false,
             wanted: [PipeWork::None; 4],
             running: None,
+            deaf: TagSet::EMPTY,
             bad_units: 0,
             gave_up: false,
             said_so: false,
@@ -246,6 +247,41 @@ impl Machine {
     #[must_use]
     pub fn takes_commands(&self) -> bool {
         !self.gave_up && self.task.is_none() && self.running.is_none()
+    }
+
+    /// The data that a command announced.
+    #[inline]
+    #[must_use]
+    pub fn expected(&self, tag: Tag) -> DataPhase {
+        let nexus = self.nexuses.get(usize::from(tag.number()) - 1);
+        nexus.map_or(DataPhase::None, |nexus| nexus.expected)
+    }
+
+    /// With streams, those of a pipe whose transfers an operation on it must take back. The others are
+    /// best left as they are: how far they have come is the controller's to know.
+    #[must_use]
+    pub fn to_take_back(&self, pipe: UasPipe) -> TagSet {
+        let mut tags = TagSet::EMPTY;
+        for (number, nexus) in (1..).zip(&self.nexuses) {
+            let is_one = match pipe {
+                UasPipe::Command => false,
+                UasPipe::Status => nexus.listening && !nexus.wants_status(),
+                _ if nexus.data_pipe() != pipe => false,
+                _ => nexus.fault.is_some() || nexus.data == Data::Queued && !nexus.is_alive(),
+            };
+            if let (true, Some(tag)) = (is_one, Tag::new(number)) {
+                tags.insert(tag);
+            }
+        }
+        if pipe == UasPipe::Status {
+            tags = tags.with(self.deaf);
+        }
+        match Tag::new(u16::from(self.depth) + 2) {
+            // Whatever it was for has ended by itself; one stream is to be named all the same.
+            Some(tag) if tags.is_empty() => tags.insert(tag),
+            _ => {}
+        }
+        tags
     }
 
     /// Begins a command, whose tag is free.
@@ -411,7 +447,7 @@ impl Machine {
 
     /// Whether transfers may be queued on a pipe.
     #[inline]
-    fn is_open(&self, pipe: UasPipe) -> bool {
+    pub(super) fn is_open(&self, pipe: UasPipe) -> bool {
         let [command, status, data_in, data_out] = self.wanted;
         let wanted = match pipe {
             UasPipe::Command => command,
@@ -422,7 +458,7 @@ impl Machine {
         wanted == PipeWork::None && self.running != Some(pipe)
     }
 
-    fn work_mut(&mut self, pipe: UasPipe) -> &mut PipeWork {
+    pub(super) fn work_mut(&mut self, pipe: UasPipe) -> &mut PipeWork {
         let [command, status, data_in, data_out] = &mut self.wanted;
         match pipe {
             UasPipe::Command => command,
@@ -459,229 +495,6 @@ impl Machine {
         if self.nexus_mut(tag).is_some_and(|nexus| nexus.is_over()) {
             self.due.end.insert(tag);
         }
-    }
-}
-
-/// Data.
-impl Machine {
-    fn data_ended(&mut self, tag: Tag, outcome: Outcome, actual: u32) {
-        let Some(nexus) = self.nexus_mut(tag) else {
-            return;
-        };
-        if nexus.data != Data::Queued {
-            return;
-        }
-        nexus.moved = nexus.moved.saturating_add(actual);
-        match outcome {
-            Outcome::Complete | Outcome::Short => nexus.data = Data::Done,
-            Outcome::Cancelled if nexus.is_alive() => nexus.data = Data::Recalled,
-            Outcome::Cancelled => nexus.data = Data::Done,
-            failed => {
-                nexus.data = Data::Done;
-                let error = UsbError::from_outcome(failed).unwrap_or(UsbError::NoAnswer);
-                nexus.fault = Some(Cause::Transfer(error));
-                let pipe = nexus.data_pipe();
-                *self.work_mut(pipe) = PipeWork::ClearHalt;
-            }
-        }
-        self.settle(tag);
-    }
-
-    /// The device is ready for the data of a command.
-    fn ready(&mut self, tag: Tag, pipe: UasPipe) {
-        let is_due = self.mode == Mode::Ready
-            && self.nexus_mut(tag).is_some_and(|nexus| {
-                nexus.is_alive() && nexus.data == Data::Due && nexus.data_pipe() == pipe
-            });
-        if is_due && !self.due.data.contains(tag) {
-            self.due.data.insert(tag);
-        } else {
-            self.stray();
-        }
-    }
-
-    /// A pipe is usable again: what was taken back for another's sake is queued again.
-    fn operated(&mut self) {
-        let Some(pipe) = self.running.take() else {
-            return;
-        };
-        if pipe == UasPipe::Status {
-            self.reading = false;
-        }
-        for tag in TagSet::first(MAX_TAGS) {
-            let streams = self.mode == Mode::Streams;
-            let Some(nexus) = self.nexus_mut(tag) else {
-                break;
-            };
-            match pipe {
-                UasPipe::Status => {
-                    nexus.listening = false;
-                    if streams && nexus.wants_status() {
-                        self.due.status.insert(tag);
-                    }
-                }
-                _ if nexus.data == Data::Recalled && nexus.data_pipe() == pipe => {
-                    if nexus.is_alive() {
-                        self.due.data.insert(tag);
-                    } else {
-                        nexus.data = Data::Done;
-                    }
-                }
-                _ => {}
-            }
-            self.settle(tag);
-        }
-    }
-}
-
-/// Status.
-impl Machine {
-    fn status_ended(
-        &mut self,
-        stream: Option<Tag>,
-        result: Result<Result<StatusUnit, UnitFault>, Outcome>,
-    ) {
-        match stream {
-            Some(tag) => {
-                if let Some(nexus) = self.nexus_mut(tag) {
-                    nexus.listening = false;
-                }
-            }
-            None => self.reading = false,
-        }
-        match result {
-            Ok(Ok(unit)) => {
-                self.bad_units = 0;
-                self.heard(stream, unit);
-            }
-            Ok(Err(fault)) => self.bad_unit(stream, fault),
-            // Taken back for another's sake: read again when the pipe is usable.
-            Err(Outcome::Cancelled) => {}
-            Err(_) => {
-                *self.work_mut(UasPipe::Status) = PipeWork::ClearHalt;
-                self.count_bad_unit();
-            }
-        }
-        if let Some(tag) = stream {
-            self.listen_again(tag);
-        }
-    }
-
-    /// A command that is still to be answered keeps its status read.
-    fn listen_again(&mut self, tag: Tag) {
-        let open = self.is_open(UasPipe::Status);
-        match self.nexus_mut(tag) {
-            // When the pipe is usable again, all are.
-            Some(nexus) if nexus.wants_status() && !nexus.listening && open => {
-                self.due.status.insert(tag);
-            }
-            _ => self.settle(tag),
-        }
-    }
-
-    fn count_bad_unit(&mut self) {
-        self.counters.bad_units = self.counters.bad_units.wrapping_add(1);
-        self.bad_units += 1;
-        if self.bad_units >= BAD_UNITS {
-            self.give_up();
-        }
-    }
-
-    /// What came is no unit. With streams it is known whose it should have been.
-    fn bad_unit(&mut self, stream: Option<Tag>, fault: UnitFault) {
-        self.count_bad_unit();
-        if let Some(tag) = stream {
-            self.abort(tag, Cause::Status(fault));
-        }
-    }
-
-    pub(super) fn stray(&mut self) {
-        self.counters.strays = self.counters.strays.wrapping_add(1);
-    }
-
-    fn heard(&mut self, stream: Option<Tag>, unit: StatusUnit) {
-        let (StatusUnit::Sense { tag, .. }
-        | StatusUnit::Response { tag, .. }
-        | StatusUnit::ReadReady(tag)
-        | StatusUnit::WriteReady(tag)) = unit;
-        if stream.is_some_and(|stream| stream != tag) {
-            return self.stray();
-        }
-        match unit {
-            StatusUnit::Sense { status, sense, .. } => self.answered(tag, status, sense),
-            StatusUnit::Response { code, .. } => self.responded(tag, code),
-            StatusUnit::ReadReady(_) => self.ready(tag, UasPipe::DataIn),
-            StatusUnit::WriteReady(_) => self.ready(tag, UasPipe::DataOut),
-        }
-    }
-
-    /// A command has ended at the device.
-    #[inline]
-    pub(super) fn answered(&mut self, tag: Tag, status: ScsiStatus, sense: Sense) {
-        let Some(nexus) = self.nexus_mut(tag).filter(|nexus| nexus.is_alive()) else {
-            return self.stray();
-        };
-        nexus.state = State::Answered(status, sense);
-        match nexus.data {
-            Data::Queued if status == ScsiStatus::Good => self.due.linger.insert(tag),
-            Data::Queued => {
-                let pipe = nexus.data_pipe();
-                self.want_recall(pipe);
-            }
-            // The device has left it out, or ended the command while it was taken back.
-            Data::Due | Data::Recalled => {
-                nexus.data = Data::Done;
-                self.due.data.remove(tag);
-            }
-            Data::Done => {}
-        }
-        self.settle(tag);
-    }
-
-    fn responded(&mut self, tag: Tag, code: ResponseCode) {
-        if self.task.is_some_and(|task| task.tag == tag) {
-            return self.task_ended(code);
-        }
-        let Some(nexus) = self.nexus_mut(tag) else {
-            return self.stray();
-        };
-        match (nexus.state, code) {
-            // The device has given everything up with it, whatever it was.
-            (State::Open | State::Aborting(_), ResponseCode::OverlappedTag) => self.give_up(),
-            (State::Open, code) => self.bury(tag, Cause::Refused(code)),
-            // The late end of a function that was given up: its tag is good again.
-            (State::Lost, _) => {
-                nexus.state = State::Free;
-                self.stray();
-            }
-            _ => self.stray(),
-        }
-    }
-
-    /// The device has certainly given a command up: its transfers are taken back.
-    pub(super) fn bury(&mut self, tag: Tag, cause: Cause) {
-        let Some(nexus) = self.nexus_mut(tag) else {
-            return;
-        };
-        nexus.state = State::Dead(cause);
-        let (listening, queued, pipe) = (
-            nexus.listening,
-            nexus.data == Data::Queued,
-            nexus.data_pipe(),
-        );
-        if matches!(nexus.data, Data::Due | Data::Recalled) {
-            nexus.data = Data::Done;
-        }
-        self.due.data.remove(tag);
-        self.due.status.remove(tag);
-        self.due.command.remove(tag);
-        if listening {
-            self.want_recall(UasPipe::Status);
-        }
-        if queued {
-            self.want_recall(pipe);
-        }
-        self.settle(tag);
     }
 }
 

@@ -277,8 +277,7 @@ fn a_good_status_does_not_cover_data_that_failed_on_the_wire() {
         machine.step(OPERATED);
         assert_eq!(drain(&mut machine), []);
         machine.step(on(1, good(1)));
-        let cause = Cause::Transfer(UsbError::from_outcome(outcome).unwrap());
-        assert_eq!(drain(&mut machine), [failed(1, cause)]);
+        assert_eq!(drain(&mut machine), [failed(1, Cause::Transfer(outcome))]);
     }
 }
 
@@ -890,4 +889,32 @@ fn run_at_random(mode: Mode, seed: &mut u64) {
             }
         }
     }
+}
+
+#[test]
+fn with_streams_an_operation_names_only_those_whose_transfers_must_come_back() {
+    let numbers = |machine: &Machine, pipe| -> Vec<u16> {
+        machine.to_take_back(pipe).map(Tag::number).collect()
+    };
+    let mut machine = begun(
+        Mode::Streams,
+        &[(1, READ), (2, READ), (3, WRITE), (4, READ)],
+    );
+    // A failed command, whose data the device has passed over.
+    machine.step(on(1, bad(1)));
+    assert_eq!(numbers(&machine, UasPipe::DataIn), [1]);
+    // Another one's data stalled meanwhile.
+    machine.step(data(4, Outcome::Stall, 0));
+    assert_eq!(numbers(&machine, UasPipe::DataIn), [1, 4]);
+    // Nothing is known of the others: some stream without transfers stands for none.
+    assert_eq!(numbers(&machine, UasPipe::DataOut), [RESET]);
+    // A command that the device has given up waits for nothing on its status stream.
+    machine.step(on(3, response(3, ResponseCode::InvalidUnit)));
+    assert_eq!(numbers(&machine, UasPipe::DataOut), [3]);
+    let mut machine = begun(Mode::Streams, &[(1, READ), (2, READ)]);
+    machine.step(Input::Status {
+        stream: Some(tag(2)),
+        result: Err(Outcome::Stall),
+    });
+    assert_eq!(numbers(&machine, UasPipe::Status), [2]);
 }

@@ -98,6 +98,12 @@ impl TagSet {
         Self(self.0 & other.0)
     }
 
+    /// The tags that are in either.
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
     /// The tags of this one that are not in the other.
     #[inline]
     #[must_use]
@@ -122,6 +128,8 @@ impl Iterator for TagSet {
 pub struct Tags {
     free: TagSet,
     depth: u8,
+    /// As many commands as the device can hold: less than `depth` once it has said so.
+    allowed: u8,
     /// Tags up to this one were handed out in this round.
     cursor: u8,
 }
@@ -139,6 +147,7 @@ impl Tags {
         Some(Self {
             free: TagSet::first(depth),
             depth,
+            allowed: depth,
             cursor: 0,
         })
     }
@@ -159,12 +168,20 @@ impl Tags {
     #[inline]
     #[must_use]
     pub const fn is_available(&self) -> bool {
-        !self.free.is_empty()
+        !self.free.is_empty() && self.in_flight() < self.allowed
+    }
+
+    /// The device had no room for one command more than are in flight now.
+    pub fn lower(&mut self) {
+        self.allowed = self.in_flight().clamp(1, self.allowed);
     }
 
     /// Takes a tag for a command, one of `allowed`.
     #[inline]
     pub fn take(&mut self, allowed: TagSet) -> Option<Tag> {
+        if !self.is_available() {
+            return None;
+        }
         let candidates = self.free.and(allowed);
         let fresh = candidates.without(TagSet::first(self.cursor));
         let tag = fresh.lowest().or(candidates.lowest())?;
@@ -249,6 +266,22 @@ mod tests {
         assert_eq!(tags.take(TagSet::first(2)).map(Tag::number), Some(2));
         assert_eq!(tags.take(TagSet::first(2)), None);
         assert!(tags.is_available());
+    }
+
+    #[test]
+    fn a_device_that_is_full_gets_no_more_than_it_had() {
+        let mut tags = Tags::new(8).unwrap();
+        let taken = [1, 2, 3].map(|_| tags.take(all()).unwrap());
+        tags.give_back(taken[2]);
+        tags.lower();
+        assert!(!tags.is_available());
+        assert_eq!(tags.take(all()), None);
+        tags.give_back(taken[1]);
+        assert!(tags.is_available());
+        tags.give_back(taken[0]);
+        tags.lower();
+        assert!(tags.take(all()).is_some(), "one is always allowed");
+        assert!(!tags.is_available());
     }
 
     #[test]

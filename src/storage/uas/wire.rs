@@ -237,7 +237,7 @@ pub enum UnitFault {
     /// Fewer bytes than the unit has.
     TooShort {
         /// Bytes that came.
-        found: usize,
+        found: u16,
     },
     /// No unit of the status pipe begins so.
     WrongIdentifier {
@@ -293,7 +293,9 @@ impl StatusUnit {
     ///
     /// The first check that fails.
     pub fn parse(bytes: &[u8]) -> Result<Self, UnitFault> {
-        let cut = UnitFault::TooShort { found: bytes.len() };
+        let cut = UnitFault::TooShort {
+            found: bytes.len() as u16,
+        };
         let identifier = u8_at(bytes, 0).ok_or(cut)?;
         if bytes.starts_with(Self::BULK_ONLY) {
             return Err(UnitFault::BulkOnlyStatus);

@@ -152,7 +152,7 @@ fn responses_and_ready_units_are_told_apart() {
 #[test]
 fn a_unit_that_is_cut_off_is_not_believed() {
     let whole = [
-        (16, sense_unit(0, 0, &[])),
+        (16_u16, sense_unit(0, 0, &[])),
         (8, std::vec![0x04, 0, 0, 9, 0, 0, 0, 0]),
         (4, std::vec![0x06, 0, 0, 5]),
         (4, std::vec![0x07, 0, 0, 5]),
@@ -160,7 +160,7 @@ fn a_unit_that_is_cut_off_is_not_believed() {
     for (length, bytes) in whole {
         for found in 0..length {
             assert_eq!(
-                StatusUnit::parse(&bytes[..found]),
+                StatusUnit::parse(&bytes[..usize::from(found)]),
                 Err(UnitFault::TooShort { found })
             );
         }

@@ -49,6 +49,22 @@ impl<C: Driver> Bus<'_, C> {
         transfers: u8,
         longest: u32,
     ) -> Result<Pipe, UsbError> {
+        self.open_stream_pipe(device, endpoint, 0, transfers, longest)
+    }
+
+    /// The same with streams 1 to `streams`, each with as many transfers; 0 for none.
+    ///
+    /// # Errors
+    ///
+    /// [`UsbError::Controller`] with what is short.
+    pub fn open_stream_pipe(
+        &mut self,
+        device: DeviceId,
+        endpoint: &Endpoint,
+        streams: u16,
+        transfers: u8,
+        longest: u32,
+    ) -> Result<Pipe, UsbError> {
         let entry = self.device(device).ok_or(UsbError::Disconnected)?;
         let (controller, handle) = (entry.controller, entry.handle);
         let config = EndpointConfig {
@@ -63,7 +79,7 @@ impl<C: Driver> Bus<'_, C> {
             interval: endpoint.interval(),
             transfers,
             longest,
-            streams: 0,
+            streams,
         };
         let slot = self.controllers.get_mut(usize::from(controller.0));
         let driver = slot
@@ -76,6 +92,14 @@ impl<C: Driver> Bus<'_, C> {
             controller,
             handle,
         })
+    }
+
+    /// Closes a pipe that was opened and is not wanted after all, before [`Bus::configure`].
+    pub fn close_pipe(&mut self, pipe: &Pipe) {
+        if let Some(driver) = self.driver(pipe.controller) {
+            // One that is not known any more is closed.
+            let _ = driver.close_endpoint(pipe.handle);
+        }
     }
 
     /// Begins to configure a described device whose pipes were opened;

@@ -11,8 +11,8 @@ use crate::platform::ControllerId;
 use crate::time::Instant;
 use crate::usb::descriptor::{DescriptorKind, initial_control_packet_size};
 use crate::usb::device::{DeviceEntry, DeviceId, DeviceState, Requester};
-use crate::usb::enumerate::{Action, Description, Enumeration, Input};
-use crate::usb::error::UsbError;
+use crate::usb::enumerate::{Action, Enumeration, Input};
+use crate::usb::error::{Table, UsbError};
 use crate::usb::operation::Operation;
 use crate::usb::port::{ATTEMPTS, PortEntry, PortState, RETRY_PAUSE};
 use crate::usb::setup::SetupPacket;
@@ -105,7 +105,7 @@ impl<C: Driver> Bus<'_, C> {
             until: Instant::NEVER,
             ended: None,
         };
-        if let Some(slot) = self.controllers.get_mut(usize::from(controller.0)) {
+        if let Some(slot) = self.slot_mut(controller) {
             slot.lane = Some(lane);
         }
         self.lane_step(controller, Input::Begin, now);
@@ -114,13 +114,16 @@ impl<C: Driver> Bus<'_, C> {
     /// The time that the lane waited for has come.
     fn lane_time(&mut self, controller: ControllerId, now: Instant) -> Option<BusEvent> {
         let status = self.lane_port(controller)?;
-        let slot = self.controllers.get_mut(usize::from(controller.0))?;
-        slot.lane.as_mut()?.until = Instant::NEVER;
+        self.lane_mut(controller)?.until = Instant::NEVER;
         self.lane_step(controller, Input::Time(status), now)
     }
 
+    fn lane_mut(&mut self, controller: ControllerId) -> Option<&mut Lane> {
+        self.slot_mut(controller)?.lane.as_mut()
+    }
+
     fn lane_port(&mut self, controller: ControllerId) -> Option<PortStatus> {
-        let slot = self.controllers.get(usize::from(controller.0))?;
+        let slot = self.slot_mut(controller)?;
         let root_port = slot.lane.as_ref()?.root_port;
         Some(slot.driver.as_ref()?.read_port(root_port))
     }
@@ -128,11 +131,7 @@ impl<C: Driver> Bus<'_, C> {
     /// The lane, if this device is on it and its attempt still runs.
     fn lane_of(&mut self, device: DeviceId) -> Option<&mut Lane> {
         let controller = self.device(device)?.controller;
-        let lane = self
-            .controllers
-            .get_mut(usize::from(controller.0))?
-            .lane
-            .as_mut()?;
+        let lane = self.lane_mut(controller)?;
         (lane.device == Some(device) && lane.ended.is_none()).then_some(lane)
     }
 
@@ -143,11 +142,7 @@ impl<C: Driver> Bus<'_, C> {
         input: Input<'_>,
         now: Instant,
     ) -> Option<BusEvent> {
-        let lane = self
-            .controllers
-            .get_mut(usize::from(controller.0))?
-            .lane
-            .as_mut()?;
+        let lane = self.lane_mut(controller)?;
         let action = lane.enumeration.step(input, now);
         if action == Action::Ignore {
             return None;
@@ -169,10 +164,7 @@ impl<C: Driver> Bus<'_, C> {
         now: Instant,
     ) -> Result<Option<BusEvent>, UsbError> {
         let gone = UsbError::Disconnected;
-        let slot = self
-            .controllers
-            .get_mut(usize::from(controller.0))
-            .ok_or(gone)?;
+        let slot = self.slot_mut(controller).ok_or(gone)?;
         let (lane, driver) = slot.lane.as_mut().zip(slot.driver.as_mut()).ok_or(gone)?;
         let (root_port, device) = (lane.root_port, lane.device);
         match action {
@@ -213,13 +205,12 @@ impl<C: Driver> Bus<'_, C> {
                     .set_max_packet0(handle, bytes, now)?;
                 self.await_controller(device.ok_or(gone)?, now);
             }
-            Action::Done(description) => return Ok(self.lane_done(controller, &description)),
+            Action::Done => return Ok(self.lane_done(controller)),
             Action::Fail(error) => return Err(error),
         }
-        if let Some(slot) = self.controllers.get(usize::from(controller.0))
-            && let Some(lane) = slot.lane.as_ref()
-        {
-            self.wake_at(lane.until);
+        if let Some(lane) = self.lane_mut(controller) {
+            let until = lane.until;
+            self.wake_at(until);
         }
         Ok(None)
     }
@@ -240,7 +231,7 @@ impl<C: Driver> Bus<'_, C> {
             translator: None,
         };
         let index = self.devices.iter().position(|entry| !entry.in_use);
-        let index = index.ok_or(UsbError::TableFull("devices"))?;
+        let index = index.ok_or(UsbError::TableFull(Table::Devices))?;
         let slot = self.controllers.get_mut(usize::from(controller.0));
         let driver = slot
             .and_then(|slot| slot.driver.as_mut())
@@ -250,7 +241,7 @@ impl<C: Driver> Bus<'_, C> {
         let entry = self
             .devices
             .get_mut(index)
-            .ok_or(UsbError::TableFull("devices"))?;
+            .ok_or(UsbError::TableFull(Table::Devices))?;
         let generation = entry.generation.wrapping_add(1);
         let id = DeviceId {
             index: index as u8,
@@ -273,11 +264,7 @@ impl<C: Driver> Bus<'_, C> {
             .allocate(owner, Class::Command, CONTROL_BUFFER, Rules::aligned(128));
         let failed = buffer.as_ref().err().copied();
         entry.control_buffer = buffer.ok();
-        if let Some(lane) = self
-            .controllers
-            .get_mut(usize::from(controller.0))
-            .and_then(|slot| slot.lane.as_mut())
-        {
+        if let Some(lane) = self.lane_mut(controller) {
             lane.device = Some(id);
             lane.enumeration.opened_with(max_packet0);
         }
@@ -346,17 +333,10 @@ impl<C: Driver> Bus<'_, C> {
         self.lane_step(controller, Input::Controller(result), now)
     }
 
-    fn lane_done(
-        &mut self,
-        controller: ControllerId,
-        description: &Description,
-    ) -> Option<BusEvent> {
-        let lane = self
-            .controllers
-            .get_mut(usize::from(controller.0))?
-            .lane
-            .take()?;
+    fn lane_done(&mut self, controller: ControllerId) -> Option<BusEvent> {
+        let lane = self.slot_mut(controller)?.lane.take()?;
         let device = lane.device?;
+        let description = lane.enumeration.description()?;
         let entry = self.device_mut(device)?;
         entry.state = DeviceState::Described;
         entry.descriptor = Some(description.device);
@@ -382,8 +362,7 @@ impl<C: Driver> Bus<'_, C> {
     }
 
     fn end_lane(&mut self, controller: ControllerId, error: Option<UsbError>, now: Instant) {
-        let slot = self.controllers.get_mut(usize::from(controller.0));
-        let Some(lane) = slot.and_then(|slot| slot.lane.as_mut()) else {
+        let Some(lane) = self.lane_mut(controller) else {
             return;
         };
         if lane.ended.is_none() || error.is_none() {
@@ -398,8 +377,7 @@ impl<C: Driver> Bus<'_, C> {
 
     /// The controller has let go of the failed device: the port may have another attempt.
     pub(super) fn lane_closed(&mut self, controller: ControllerId, now: Instant) {
-        let slot = self.controllers.get_mut(usize::from(controller.0));
-        let Some(lane) = slot.and_then(|slot| slot.lane.take()) else {
+        let Some(lane) = self.slot_mut(controller).and_then(|slot| slot.lane.take()) else {
             return;
         };
         self.wake_at(now);

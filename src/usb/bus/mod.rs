@@ -212,14 +212,18 @@ impl<'s, C: Driver> Bus<'s, C> {
     /// Events come before timers: what has ended in time, but was not told of, has not timed out.
     #[inline]
     pub fn poll(&mut self, now: Instant) -> Option<BusEvent> {
-        if let Some(event) = self.take_events(now) {
-            return Some(event);
-        }
-        if now >= self.next_timer {
+        let mut timers_ran = false;
+        loop {
+            if let Some(event) = self.take_events(now) {
+                return Some(event);
+            }
+            if timers_ran || now < self.next_timer {
+                break;
+            }
             // What the timers have begun may have ended already.
-            let event = self.run_timers(now).or_else(|| self.take_events(now));
-            if event.is_some() {
-                return event;
+            timers_ran = true;
+            if let Some(event) = self.run_timers(now) {
+                return Some(event);
             }
         }
         let cut_short = core::mem::replace(&mut self.cut_short, Instant::NEVER);
@@ -360,12 +364,18 @@ impl<'s, C: Driver> Bus<'s, C> {
         }
     }
 
+    #[inline(never)]
     fn wake_at(&mut self, time: Instant) {
         self.next_timer = self.next_timer.min(time);
         self.wake = self.wake.min(time);
     }
 
+    fn slot_mut(&mut self, controller: ControllerId) -> Option<&mut ControllerSlot<C>> {
+        self.controllers.get_mut(usize::from(controller.0))
+    }
+
     /// A controller's driver, to begin something: the next poll asks for its deadline.
+    #[inline(never)]
     fn driver(&mut self, controller: ControllerId) -> Option<&mut C> {
         self.wake = Instant::from_micros(0);
         self.transfer_driver(controller)
@@ -380,11 +390,13 @@ impl<'s, C: Driver> Bus<'s, C> {
             .as_mut()
     }
 
+    #[inline(never)]
     fn device(&self, id: DeviceId) -> Option<&DeviceEntry> {
         let entry = self.devices.get(usize::from(id.index))?;
         (entry.in_use && entry.generation == id.generation).then_some(entry)
     }
 
+    #[inline(never)]
     fn device_mut(&mut self, id: DeviceId) -> Option<&mut DeviceEntry> {
         let entry = self.devices.get_mut(usize::from(id.index))?;
         (entry.in_use && entry.generation == id.generation).then_some(entry)
@@ -516,7 +528,25 @@ impl<'s, C: Driver> Bus<'s, C> {
         segments: &[crate::dma::Segment],
         report: Report,
     ) -> Result<(), HostError> {
-        let transfer = transfer_of(pipe, function, tag, segments, report);
+        self.submit_on(pipe, 0, function, tag, segments, report)
+    }
+
+    /// The same on a stream of the pipe; 0 for a pipe without.
+    ///
+    /// # Errors
+    ///
+    /// As [`Endpoints::submit`]: nothing was queued.
+    #[inline]
+    pub fn submit_on(
+        &mut self,
+        pipe: &Pipe,
+        stream: u16,
+        function: u8,
+        tag: u16,
+        segments: &[crate::dma::Segment],
+        report: Report,
+    ) -> Result<(), HostError> {
+        let transfer = transfer_of(pipe, stream, function, tag, segments, report);
         self.transfer_driver(pipe.controller)
             .ok_or(HostError::Dead)?
             .submit(pipe.handle, &transfer)
@@ -536,7 +566,7 @@ impl<'s, C: Driver> Bus<'s, C> {
         segments: &[crate::dma::Segment],
         report: Report,
     ) -> Result<(), HostError> {
-        let transfer = transfer_of(pipe, function, tag, segments, report);
+        let transfer = transfer_of(pipe, 0, function, tag, segments, report);
         self.transfer_driver(pipe.controller)
             .ok_or(HostError::Dead)?
             .send(pipe.handle, &transfer)
@@ -545,8 +575,22 @@ impl<'s, C: Driver> Bus<'s, C> {
     /// Lets the controller see what was queued on a pipe.
     #[inline]
     pub fn kick(&mut self, pipe: &Pipe) {
+        self.kick_stream(pipe, 0);
+    }
+
+    /// The same for a stream of the pipe; 0 for a pipe without.
+    #[inline]
+    pub fn kick_stream(&mut self, pipe: &Pipe, stream: u16) {
         if let Some(driver) = self.transfer_driver(pipe.controller) {
-            driver.kick(pipe.handle, 0);
+            driver.kick(pipe.handle, stream);
+        }
+    }
+
+    /// Names a stream of a pipe whose transfers the next operation on the pipe takes back, and those
+    /// of no other stream but of others that are named too.
+    pub fn name_stream(&mut self, pipe: &Pipe, stream: u16) {
+        if let Some(driver) = self.transfer_driver(pipe.controller) {
+            driver.name_stream(pipe.handle, stream);
         }
     }
 
@@ -596,6 +640,7 @@ impl<'s, C: Driver> Bus<'s, C> {
 #[inline]
 fn transfer_of<'t>(
     pipe: &Pipe,
+    stream: u16,
     function: u8,
     tag: u16,
     segments: &'t [crate::dma::Segment],
@@ -607,6 +652,6 @@ fn transfer_of<'t>(
         direction: pipe.address.direction(),
         segments,
         report,
-        stream: 0,
+        stream,
     }
 }

@@ -194,7 +194,7 @@ impl<C: Driver> Bus<'_, C> {
             .as_ref()
             .and_then(|buffer| buffer.raw(offset, length));
         let segments = [Segment::from(
-            memory.ok_or(UsbError::TableFull("control buffer"))?,
+            memory.ok_or(UsbError::Controller(HostError::TooLong))?,
         )];
         let direction = if length == 0 {
             Direction::Out

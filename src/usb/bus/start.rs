@@ -8,7 +8,7 @@ use crate::host::{Capabilities, ControllerFault, PortProtocol, RootPort};
 use crate::platform::ControllerId;
 use crate::time::Instant;
 use crate::usb::device::{DeviceId, DeviceState};
-use crate::usb::error::UsbError;
+use crate::usb::error::{Table, UsbError};
 use crate::usb::port::{POWER_ON, PortEntry, PortState};
 
 /// How often a controller that died is started again. Policy: once may be an accident, twice is a
@@ -45,11 +45,11 @@ impl<C: Driver> Bus<'_, C> {
             .controllers
             .iter()
             .position(|slot| slot.driver.is_none());
-        let index = free.ok_or(UsbError::TableFull("controllers"))?;
+        let index = free.ok_or(UsbError::TableFull(Table::Controllers))?;
         let controller = ControllerId(index as u8);
         let ports = driver.capabilities().root_ports;
         if self.ports.iter().filter(|entry| !entry.in_use).count() < usize::from(ports) {
-            return Err(UsbError::TableFull("ports"));
+            return Err(UsbError::TableFull(Table::Ports));
         }
         let unused = self.ports.iter_mut().filter(|entry| !entry.in_use);
         for (port, entry) in (0..ports).zip(unused) {
@@ -61,7 +61,7 @@ impl<C: Driver> Bus<'_, C> {
                 ..PortEntry::EMPTY
             };
         }
-        if let Some(slot) = self.controllers.get_mut(index) {
+        if let Some(slot) = self.slot_mut(controller) {
             slot.driver = Some(driver);
         }
         Ok(controller)
@@ -131,7 +131,7 @@ impl<C: Driver> Bus<'_, C> {
         result: Result<(), ControllerFault>,
         now: Instant,
     ) {
-        let Some(slot) = self.controllers.get_mut(usize::from(controller.0)) else {
+        let Some(slot) = self.slot_mut(controller) else {
             return;
         };
         if slot.state != ControllerState::Starting {
@@ -163,7 +163,7 @@ impl<C: Driver> Bus<'_, C> {
         fault: ControllerFault,
         now: Instant,
     ) -> Option<BusEvent> {
-        let slot = self.controllers.get_mut(usize::from(controller.0))?;
+        let slot = self.slot_mut(controller)?;
         slot.lane = None;
         slot.state = match slot.state {
             // On its way down for good, or down: it is not started again.
@@ -183,7 +183,7 @@ impl<C: Driver> Bus<'_, C> {
         result: Result<(), ControllerFault>,
         now: Instant,
     ) -> Option<BusEvent> {
-        let slot = self.controllers.get_mut(usize::from(controller.0))?;
+        let slot = self.slot_mut(controller)?;
         slot.lane = None;
         if let Err(fault) = result {
             slot.state = ControllerState::Failed(fault);

@@ -70,9 +70,9 @@ pub enum DescriptorFault {
     /// The device sent fewer bytes than the fixed part has.
     TooShort {
         /// Bytes that came.
-        have: usize,
+        have: u8,
         /// Bytes of the fixed part.
-        need: usize,
+        need: u8,
     },
     /// The device sent a descriptor of another kind than it was asked for.
     WrongKind {
@@ -102,9 +102,10 @@ impl DescriptorFault {
             [_, found, ..] if *found != kind.0 => Err(Self::WrongKind {
                 found: DescriptorKind(*found),
             }),
+            // Fewer than the fixed part has, which is less than a descriptor can have.
             _ => read(bytes).ok_or(Self::TooShort {
-                have: bytes.len(),
-                need,
+                have: bytes.len() as u8,
+                need: need as u8,
             }),
         }
     }

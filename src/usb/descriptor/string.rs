@@ -4,6 +4,7 @@ use core::fmt;
 
 use super::{DescriptorFault, DescriptorKind};
 use crate::bytes::u8_at;
+use crate::text::Text;
 
 /// A view of a string descriptor's code units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +31,12 @@ impl<'a> StringDescriptor<'a> {
 
     fn units(self) -> impl Iterator<Item = u16> + use<'a> {
         self.units.iter().map(|unit| u16::from_le_bytes(*unit))
+    }
+
+    /// The text in printable ASCII, as much of it as `N` bytes hold.
+    #[must_use]
+    pub fn text<const N: usize>(self) -> Text<N> {
+        Text::from_utf16(self.units)
     }
 
     /// The text, up to the first NUL: some firmware pads with them. Surrogates without a partner

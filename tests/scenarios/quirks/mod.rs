@@ -9,6 +9,7 @@ mod capacity;
 mod identity;
 mod overrides;
 mod questions;
+mod rare;
 mod sense;
 mod transfers;
 mod wrappers;

@@ -1,12 +1,13 @@
 //! What a driver must read from the chip: a disk at each speed works on every shape there is.
 
+use rootport::block::{BlockDevice, Lba};
 use rootport_models::controller::xhci::{AfterShort, Firmware, IdleStop, Protocol, Signal};
 use rootport_models::device::scsi::LogicalUnit;
 use rootport_models::device::{Link, MILLISECOND, Script};
 use rootport_models::machine::Options;
 
-use super::Traits;
-use crate::rig::Rig;
+use super::{Driver, Faults, Traits};
+use crate::rig::{HIGH_PORT, POOL, Rig};
 
 /// The first port of a protocol.
 fn port_of(traits: &Traits, protocol: Protocol) -> usize {
@@ -125,4 +126,20 @@ fn everything_that_controllers_may_do_in_their_own_way() {
             ..Traits::default()
         });
     }
+}
+
+#[test]
+fn a_bus_of_32_bits_is_believed_over_a_controller_that_names_64() {
+    let driver = Driver {
+        reach: u64::from(u32::MAX),
+        ..Driver::default()
+    };
+    let (options, traits) = (Options::default(), Traits::default());
+    let mut rig = Rig::made(options, traits, Faults::none(), POOL, driver);
+    let disk = rig.disk(HIGH_PORT, Script::new().build());
+    let mut high = rig.machine.buffer_at(0x1_2345_6000, 4096, 0);
+    rig.host.disk(disk).read(Lba(0), &mut high).unwrap();
+    let copies = rig.host.copies(disk).expect("it is there");
+    assert_eq!((copies.copied, copies.bounced), (1, 4096));
+    assert!(high[..] == rig.read(disk, 0, 4096).unwrap()[..]);
 }

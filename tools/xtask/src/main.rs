@@ -89,6 +89,9 @@ struct Hardware {
     /// The USB host controller, such as qemu-xhci, nec-usb-xhci or ehci
     #[arg(long)]
     controller: Option<String>,
+    /// What the disk speaks; `both` is two disks, for the demo without a disk of yours
+    #[arg(long, value_enum, default_value_t)]
+    device: demo::Devices,
     /// A disk image of yours: it is read and left unchanged
     #[arg(long, value_name = "FILE")]
     disk: Option<PathBuf>,
@@ -108,10 +111,16 @@ fn perform(task: Task) -> Result<()> {
     match task {
         Task::Demo {
             board,
-            hardware: Hardware { controller, disk },
+            hardware:
+                Hardware {
+                    controller,
+                    device,
+                    disk,
+                },
         } => demo::run(&demo::Options {
             board,
             controller,
+            device,
             disk,
         }),
         Task::Bench { quick, ehci } => bench::run(bench::Options { quick, ehci }),
@@ -134,11 +143,17 @@ fn perform(task: Task) -> Result<()> {
         }),
         Task::Run {
             board,
-            hardware: Hardware { controller, disk },
+            hardware:
+                Hardware {
+                    controller,
+                    device,
+                    disk,
+                },
             append,
         } => run::run(&run::Options {
             board,
             controller,
+            device,
             disk,
             append,
         }),

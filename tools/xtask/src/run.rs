@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 
-use crate::demo::expect_readable_image;
+use crate::demo::{Devices, expect_readable_image};
 use crate::progress::say;
 use crate::qemu::{Access, Echo, Setup, UsbDisk};
 use crate::transcript::{Patience, Transcript};
@@ -17,6 +17,8 @@ pub struct Options {
     pub board: String,
     /// The controller's name; the board's first one where there is none.
     pub controller: Option<String>,
+    /// What the disk speaks.
+    pub device: Devices,
     /// A disk image of the user's, opened read-only.
     pub disk: Option<PathBuf>,
     /// The kernel command line; where there is none, the reading part with a disk, else a greeting.
@@ -41,7 +43,8 @@ pub fn run(options: &Options) -> Result<()> {
         .with_image(&board, &image, options.command_line())?
         .with_echo(Echo::On);
     if let Some(disk) = &options.disk {
-        setup = setup.with_disk(&UsbDisk::new("disk0", disk, Access::ReadOnly));
+        let usb_disk = UsbDisk::new("disk0", disk, Access::ReadOnly);
+        setup = setup.with_disk(&usb_disk.speaking(options.device.only()?));
     }
     say(format!(
         "Booting {} with {}; its console follows",
@@ -70,6 +73,7 @@ mod tests {
         let mut options = Options {
             board: "qemu-virt".into(),
             controller: None,
+            device: Devices::Bot,
             disk: None,
             append: None,
         };

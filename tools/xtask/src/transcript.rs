@@ -96,6 +96,23 @@ impl Transcript {
             .filter(move |marker| marker.value(key).is_ok_and(|found| found == value))
     }
 
+    /// The same without what was said of other disks than the one with this number.
+    #[must_use]
+    pub fn of_disk(&self, number: u32) -> Self {
+        let is_of_it = |marker: &&Marker| {
+            let key = if marker.word() == "disk" {
+                "number"
+            } else {
+                "disk"
+            };
+            let disk = marker.number::<u32>(key);
+            disk.map_or(true, |disk| disk == number)
+        };
+        Self {
+            markers: self.markers.iter().filter(is_of_it).cloned().collect(),
+        }
+    }
+
     /// The one marker with this word.
     ///
     /// # Errors
@@ -141,6 +158,15 @@ mod tests {
                 "{bad}"
             );
         }
+    }
+
+    #[test]
+    fn what_is_of_one_disk_is_kept_with_what_is_of_none() {
+        let both = "@boot level=1\n@disk number=0\n@disk number=1\n@sum disk=0\n@sum disk=1";
+        let second = Transcript::of_lines(both).of_disk(1);
+        assert!(second.only("boot").is_ok());
+        assert_eq!(second.only("disk").unwrap().value("number").unwrap(), "1");
+        assert_eq!(second.only("sum").unwrap().value("disk").unwrap(), "1");
     }
 
     #[test]

@@ -12,7 +12,9 @@
 //! | [`partitions`] | MBR and GPT |
 //! | [`sectors`] | a partition as a file system wants it |
 //! | [`files`] | list, sum up, copy |
+//! | [`places`] | blocks by their numbers: sums, errors, a pattern |
 //! | [`throughput`], [`scratch`] | the scratch partition: a table, a pattern |
+//! | [`payload`] | the next stage, in what was the pool |
 //! | [`buffers`] | fixed memory for all of it |
 
 pub mod buffers;
@@ -21,19 +23,18 @@ pub mod disk;
 pub mod files;
 pub mod options;
 pub mod partitions;
+pub mod payload;
+pub mod places;
 pub mod scratch;
 pub mod sectors;
 pub mod session;
 pub mod throughput;
 
 use buffers::Buffers;
-use checksum::Checksum;
 use disk::{Disk, Flushed};
 use files::Task;
 use options::Options;
 use partitions::{Partition, Purpose};
-
-use rootport::block::BlockError;
 
 use crate::power::Reason;
 use crate::println;
@@ -74,50 +75,6 @@ pub fn examine(
         flush(disk, number)?;
     }
     Ok(())
-}
-
-/// Sums up the first bytes of a disk, [`options::Mode::Raw`].
-///
-/// # Errors
-///
-/// The disk's own error.
-pub fn sum_raw(
-    disk: &mut Disk<'_>,
-    number: usize,
-    bytes: u64,
-    buffers: &mut Buffers<'_>,
-) -> Result<(), Reason> {
-    let (bytes, sum) = read_through(disk, bytes, buffers)
-        .map_err(|error| Reason::new(format_args!("disk {number}: {error}")))?;
-    println!("checksum of the first {bytes} bytes of disk {number}");
-    println!("@sum disk={number} bytes={bytes} crc32={sum:08x}");
-    Ok(())
-}
-
-/// Reads the first `bytes` of a disk, or all where it is smaller: how many it were, and their
-/// checksum.
-///
-/// # Errors
-///
-/// The disk's own error.
-pub fn read_through(
-    disk: &mut Disk<'_>,
-    bytes: u64,
-    buffers: &mut Buffers<'_>,
-) -> Result<(u64, u32), BlockError> {
-    let block_size = disk.block_size() as u64;
-    let blocks = disk.blocks().min(bytes / block_size);
-    let room = buffers.transfer.len() as u64 / block_size;
-    let mut sum = Checksum::default();
-    let mut first = 0;
-    while first < blocks {
-        let count = room.min(blocks - first);
-        let piece = &mut buffers.transfer[..(count * block_size) as usize];
-        disk.read(first, piece)?;
-        sum.update(piece);
-        first += count;
-    }
-    Ok((blocks * block_size, sum.value()))
 }
 
 /// Says what a partition is; true for one with a FAT.

@@ -21,6 +21,12 @@ pub enum Mode {
     Bench,
     /// No USB at all.
     Hello,
+    /// Blocks one by one, whatever errors there are.
+    Scan,
+    /// A pattern written and read back, wherever the host says.
+    Pattern,
+    /// A panic on purpose, while a disk is read.
+    Panic,
     /// A fault on purpose.
     Fault,
 }
@@ -29,7 +35,7 @@ impl Mode {
     /// Whether it may write to disks.
     #[must_use]
     pub const fn writes(self) -> bool {
-        matches!(self, Self::Demo | Self::Bench)
+        matches!(self, Self::Demo | Self::Bench | Self::Pattern)
     }
 }
 
@@ -41,6 +47,26 @@ pub enum Coherency {
     /// The stack does, as the boards need it; also where it would not be due.
     #[default]
     Maintained,
+}
+
+/// How the stack is left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Exit {
+    /// Everything is flushed and stopped.
+    #[default]
+    Shutdown,
+    /// Nothing is: to show that the next stage notices.
+    Running,
+}
+
+/// Where the image's buffers for transfers lie.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Placement {
+    /// In the image.
+    #[default]
+    Image,
+    /// In RAM above 4 GiB.
+    High,
 }
 
 /// How a wait for a disk is spent.
@@ -70,8 +96,19 @@ pub struct Options {
     pub limit: u64,
     /// `rootport.wait`
     pub waiting: Waiting,
+    /// `rootport.first`: the first block of each disk in [`Mode::Raw`], [`Mode::Scan`] and
+    /// [`Mode::Pattern`].
+    pub first: u64,
+    /// `rootport.buffers`
+    pub buffers: Placement,
+    /// `rootport.reach`: the highest address that controllers are told they may form.
+    pub reach: u64,
     /// `rootport.queue`: when data and status are queued; the board's own choice where it is `None`.
     pub queueing: Option<Queueing>,
+    /// `rootport.leave`
+    pub leave: Exit,
+    /// `rootport.watch`: milliseconds for which the next stage watches its memory.
+    pub watch: u64,
     /// `rootport.rounds`: how many times the shortest length of [`Mode::Bench`].
     pub rounds: u32,
     /// `rootport.only`: the only load of [`Mode::Bench`]; all of them where it is `None`.
@@ -88,6 +125,11 @@ impl Options {
         coherency: Coherency::Maintained,
         limit: 256 << 20,
         waiting: Waiting::Asleep,
+        first: 0,
+        buffers: Placement::Image,
+        reach: u64::MAX,
+        leave: Exit::Shutdown,
+        watch: 200,
         queueing: None,
         rounds: 10,
         only: None,
@@ -139,6 +181,11 @@ impl Options {
             "dma" => self.coherency = coherency(value)?,
             "limit" => self.limit = value.parse().ok()?,
             "wait" => self.waiting = waiting(value)?,
+            "first" => self.first = value.parse().ok()?,
+            "buffers" => self.buffers = placement(value)?,
+            "leave" => self.leave = exit(value)?,
+            "watch" => self.watch = value.parse().ok()?,
+            "reach" => self.reach = reach(value)?,
             "queue" => self.queueing = Some(queueing(value)?),
             "rounds" => self.rounds = value.parse().ok()?,
             "only" => self.only = Some(Load::named(value)?),
@@ -156,7 +203,35 @@ fn mode(word: &str) -> Option<Mode> {
         "io" => Mode::Endure,
         "bench" => Mode::Bench,
         "hello" => Mode::Hello,
+        "scan" => Mode::Scan,
+        "pattern" => Mode::Pattern,
+        "panic" => Mode::Panic,
         "fault" => Mode::Fault,
+        _ => return None,
+    })
+}
+
+fn exit(word: &str) -> Option<Exit> {
+    Some(match word {
+        "shutdown" => Exit::Shutdown,
+        "running" => Exit::Running,
+        _ => return None,
+    })
+}
+
+fn placement(word: &str) -> Option<Placement> {
+    Some(match word {
+        "image" => Placement::Image,
+        "high" => Placement::High,
+        _ => return None,
+    })
+}
+
+/// The highest address of so many bits, 32 or 64.
+fn reach(word: &str) -> Option<u64> {
+    Some(match word {
+        "32" => u64::from(u32::MAX),
+        "64" => u64::MAX,
         _ => return None,
     })
 }
@@ -191,13 +266,21 @@ fn coherency(word: &str) -> Option<Coherency> {
 mod tests {
     use std::format;
 
-    use super::{Mode, Options};
+    use super::{Mode, Options, Placement};
 
     #[test]
     fn no_command_line_means_the_whole_demo() {
         let options = Options::parse("").unwrap();
         assert_eq!((options.mode, options.disks), (Mode::Demo, 1));
         assert!(options.mode.writes());
+    }
+
+    #[test]
+    fn buffers_and_reach_are_chosen_apart() {
+        let options = Options::parse("rootport.buffers=high rootport.reach=32").unwrap();
+        assert_eq!(options.buffers, Placement::High);
+        assert_eq!(options.reach, u64::from(u32::MAX));
+        assert_eq!(Options::DEFAULT.reach, u64::MAX);
     }
 
     #[test]
@@ -215,6 +298,8 @@ mod tests {
             "rootport.mode=dance",
             "rootport.colour=red",
             "rootport.mode",
+            "rootport.reach=31",
+            "rootport.buffers=anywhere",
         ] {
             let reason = Options::parse(word).unwrap_err();
             assert!(format!("{reason}").contains(word));
@@ -222,8 +307,8 @@ mod tests {
     }
 
     #[test]
-    fn only_the_demo_writes() {
-        for word in ["read", "raw", "io", "hello", "fault"] {
+    fn reading_modes_write_nothing() {
+        for word in ["read", "raw", "io", "scan", "hello", "panic", "fault"] {
             let options = Options::parse(&format!("rootport.mode={word}")).unwrap();
             assert!(!options.mode.writes(), "{word}");
         }

@@ -3,11 +3,14 @@
 //! Who calls it: a board's `main`, with a host that has its controllers added but not started.
 
 use core::fmt;
+use core::ptr::NonNull;
 
 use heapless::Vec;
-use rootport::block::Geometry;
-use rootport::block::queue::DiskId;
-use rootport::stack::{DiskInfo, DiskState};
+use rootport::block::queue::{DiskId, Operation};
+use rootport::block::{Geometry, Lba};
+use rootport::dma::DmaBuffer;
+use rootport::stack::{DiskInfo, DiskState, Leaving, Parting};
+use rootport::storage::usage::Usage;
 use rootport::time::Duration;
 use rootport::usb::speed::Speed;
 use rootport::usb::{ControllerState, DeviceInfo, Driver, PortState};
@@ -15,8 +18,10 @@ use rootport::{Host, Platform};
 
 use super::buffers::Buffers;
 use super::disk::{Access, Disk};
-use super::options::{Mode, Options};
-use super::{examine, read_through, sum_raw};
+use super::examine;
+use super::options::{Exit, Mode, Options};
+use super::payload;
+use super::places::{self, Span};
 use crate::power::Reason;
 use crate::println;
 
@@ -26,6 +31,8 @@ const ARRIVAL: Duration = Duration::from_secs(10);
 const IDLE: Duration = Duration::from_millis(100);
 /// Policy: a controller halts within milliseconds; a device on its way out may need a port reset.
 const STOP: Duration = Duration::from_secs(5);
+/// Bytes that are being read when the image panics on purpose: a whole number of any disk's blocks.
+const PANIC_READ: usize = 64 << 10;
 /// Policy: disks that are told apart in one run; later ones are not used.
 const MOST_DISKS: usize = 32;
 
@@ -40,19 +47,19 @@ pub struct Tools<'b> {
     pub key: fn() -> bool,
 }
 
-/// Starts the host, does what the mode says, stops the host.
+/// Starts the host, does what the mode says, leaves the host, and starts the next stage in its memory.
 ///
 /// # Errors
 ///
-/// The first thing that failed. The host is stopped in any case.
+/// The first thing that failed. The host is left in any case.
 pub fn run<P: Platform, C: Driver>(
-    host: &mut Host<'_, P, C>,
+    mut host: Host<'_, P, C>,
     options: &Options,
     tools: &mut Tools<'_>,
 ) -> Result<(), Reason> {
     host.start();
     let mut session = Session {
-        host,
+        host: &mut host,
         options,
         tools,
         known: Vec::new(),
@@ -63,9 +70,28 @@ pub fn run<P: Platform, C: Driver>(
         "coherent pool: {} of {} bytes at most",
         usage.high_water, usage.capacity
     );
-    let stopped = host.stop(STOP);
+    let left = leave(&mut host, options);
     result?;
-    if stopped {
+    left?;
+    let (_, pool) = host.into_parts();
+    payload::run(pool, tools.clock, options.watch)
+}
+
+/// Leaves the host as the host on the other side of the console wants it.
+fn leave<P: Platform, C: Driver>(
+    host: &mut Host<'_, P, C>,
+    options: &Options,
+) -> Result<(), Reason> {
+    if options.leave == Exit::Running {
+        return Ok(());
+    }
+    let Leaving { unflushed, quiet } = host.shutdown(Parting::Flush, STOP);
+    if let Some((_, error)) = unflushed {
+        return Err(Reason::new(format_args!(
+            "flushing on the way out: {error}"
+        )));
+    }
+    if quiet {
         Ok(())
     } else {
         Err("a controller did not stop".into())
@@ -104,6 +130,7 @@ impl<P: Platform, C: Driver> Session<'_, '_, '_, P, C> {
         }
         match self.options.mode {
             Mode::Endure => self.endure(),
+            Mode::Panic => self.panic(),
             _ => (0..self.known.len()).try_for_each(|number| self.use_disk(number)),
         }
     }
@@ -119,15 +146,22 @@ impl<P: Platform, C: Driver> Session<'_, '_, '_, P, C> {
         let told = |error| Reason::new(format_args!("disk {number}: {error}"));
         let mut device = self.host.disk(self.known[number].id);
         let mut disk = Disk::new(&mut device, access).map_err(told)?;
+        let buffers = &mut self.tools.buffers;
         match options.mode {
-            Mode::Raw => sum_raw(&mut disk, number, options.bytes, &mut self.tools.buffers),
-            _ => examine(
-                &mut disk,
-                number,
-                options,
-                &mut self.tools.buffers,
-                self.tools.clock,
-            ),
+            Mode::Raw => places::sum(&mut disk, number, options, buffers),
+            Mode::Scan => places::scan(&mut disk, number, options, buffers),
+            Mode::Pattern => places::write_pattern(&mut disk, number, options, buffers),
+            _ => examine(&mut disk, number, options, buffers, self.tools.clock),
+        }?;
+        self.show_copies(number);
+        Ok(())
+    }
+
+    /// Says how much of a disk's data the controller did not reach itself.
+    fn show_copies(&self, number: usize) {
+        if let Some(copies) = self.host.copies(self.known[number].id) {
+            let (commands, bytes) = (copies.copied, copies.bounced);
+            println!("@copies disk={number} commands={commands} bytes={bytes}");
         }
     }
 
@@ -147,6 +181,20 @@ impl<P: Platform, C: Driver> Session<'_, '_, '_, P, C> {
         Ok(())
     }
 
+    /// Panics while the first disk is read.
+    fn panic(&mut self) -> ! {
+        let disk = self.known[0].id;
+        let buffer = &mut self.tools.buffers.transfer[..PANIC_READ];
+        let (start, length) = (NonNull::from(&mut *buffer).cast(), buffer.len());
+        // SAFETY: nobody uses the buffer again: this is the end.
+        let buffer = unsafe { DmaBuffer::from_raw(start, length) };
+        let submitted = self
+            .host
+            .submit(disk, Operation::Read(Lba(0)), Some(buffer));
+        self.host.poll();
+        panic!("on purpose, with a read under way: {}", submitted.is_ok());
+    }
+
     /// Reads one disk through, unless it has gone; a disk that fails has gone for good.
     fn read_once(&mut self, number: usize) -> bool {
         let known = &mut self.known[number];
@@ -155,8 +203,10 @@ impl<P: Platform, C: Driver> Session<'_, '_, '_, P, C> {
         }
         let mut device = self.host.disk(known.id);
         let bytes = self.options.bytes;
-        let result = Disk::new(&mut device, Access::ReadOnly)
-            .and_then(|mut disk| read_through(&mut disk, bytes, &mut self.tools.buffers));
+        let result = Disk::new(&mut device, Access::ReadOnly).and_then(|mut disk| {
+            let span = Span::of(&disk, 0, bytes);
+            places::read_through(&mut disk, span, &mut self.tools.buffers)
+        });
         match result {
             Ok((bytes, sum)) => {
                 known.passes += 1;
@@ -212,10 +262,11 @@ impl<P: Platform, C: Driver> Session<'_, '_, '_, P, C> {
                 .descriptor
                 .map_or((0, 0), |found| (found.vendor, found.product));
             println!(
-                "@tree port={} speed={} id={vendor:04x}:{product:04x} driver={}",
+                "@tree port={} speed={} id={vendor:04x}:{product:04x} driver={}{}",
                 self.place(&device),
                 speed(device.speed()),
                 driver(&device),
+                Instead(&device, self.host.usage(device.id)),
             );
         }
     }
@@ -302,11 +353,28 @@ impl fmt::Display for Name<'_> {
     }
 }
 
+/// The first word of what the tree says.
 fn driver(device: &DeviceInfo) -> &'static str {
-    if device.driver.is_empty() {
-        "none"
-    } else {
-        device.driver
+    match device.driver.split_once(' ') {
+        Some((word, _)) => word,
+        None if device.driver.is_empty() => "none",
+        None => device.driver,
+    }
+}
+
+/// Why a device is used so, or not at all, as a marker's last value; nothing where there is no reason.
+struct Instead<'a>(&'a DeviceInfo, Option<Usage>);
+
+impl fmt::Display for Instead<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unused = self.0.driver.split_once(" (");
+        match (self.1.and_then(|usage| usage.reason()), unused) {
+            (Some(reason), _) => write!(formatter, " reason={reason}"),
+            (None, Some((_, reason))) => {
+                write!(formatter, " reason={}", reason.trim_end_matches(')'))
+            }
+            (None, None) => Ok(()),
+        }
     }
 }
 

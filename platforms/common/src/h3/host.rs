@@ -9,8 +9,8 @@ use embedded_hal::delay::DelayNs;
 use heapless::Vec;
 use rootport::Host;
 use rootport::dma::{BusAddress, CoherentRegion};
-use rootport::host::Controller;
 use rootport::host::ehci::{self, Ehci, EhciMemory};
+use rootport::host::{Controller, EmergencyStop};
 use rootport::mmio::MmioWindow;
 use rootport::policy::{Policy, Queueing};
 use rootport::soc::allwinner::{self, Block, Port, PortFacts};
@@ -18,6 +18,7 @@ use rootport::stack::Tables;
 use static_cell::ConstStaticCell;
 
 use crate::attention::{Attention, Half};
+use crate::brakes::Brakes;
 use crate::console;
 use crate::cpu::{Start, timer};
 use crate::demo::buffers::Buffers;
@@ -52,6 +53,8 @@ static EHCI: [ConstStaticCell<EhciMemory<DEVICES, ENDPOINTS, TRANSFERS>>; MOST_C
 
 /// Whom an interrupt is for.
 pub(super) static ATTENTION: Attention<MmioWindow, MOST_CONTROLLERS> = Attention::new();
+/// What a panic pulls.
+pub(super) static BRAKES: Brakes<MmioWindow, MOST_CONTROLLERS> = Brakes::new();
 
 /// Runs the demo on these ports of the chip.
 pub(super) fn run(
@@ -98,7 +101,7 @@ pub(super) fn run(
         clock: timer::microseconds,
         key: || console::read_byte().is_some(),
     };
-    session::run(&mut host, options, &mut tools)
+    session::run(host, options, &mut tools)
 }
 
 #[cfg(feature = "bench")]
@@ -144,6 +147,7 @@ fn make_driver(port: u8, index: usize, options: &Options, gic: Gic) -> Option<Dr
     let driver = Ehci::new(window, index as u8, storage, driver_options)
         .inspect_err(|fault| println!("EHCI {port}: not used: {fault:?}"))
         .ok()?;
+    BRAKES.attach(index, EmergencyStop::Ehci(driver.emergency_stop()));
     let id = InterruptId::shared(interrupt);
     if options.waiting == Waiting::Asleep
         && ATTENTION.attach(index, id, Half::Ehci(driver.interrupt_half()))

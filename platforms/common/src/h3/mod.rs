@@ -14,7 +14,7 @@ pub use rootport::soc::allwinner::{Bank, Pin, Port, Vbus};
 use crate::attention::Served;
 use crate::board::{Board, Ram};
 use crate::cpu::{Start, interrupts, timer};
-use crate::demo::options::{Mode, Options};
+use crate::demo::options::{Mode, Options, Placement};
 use crate::gic::Gic;
 use crate::power::Reason;
 use crate::println;
@@ -92,6 +92,10 @@ impl<B: H3Board> Board for H3<B> {
     }
 
     /// These boards have no switch: their regulators are always on.
+    fn stop_controllers() {
+        host::BRAKES.pull(timer::microseconds);
+    }
+
     fn power_off() {}
 
     fn main(start: Start) -> Result<(), Reason> {
@@ -110,9 +114,10 @@ impl<B: H3Board> Board for H3<B> {
             Mode::Bench if !cfg!(feature = "bench") => {
                 Err("an image with the feature bench measures".into())
             }
-            Mode::Bench | Mode::Demo | Mode::Read | Mode::Raw | Mode::Endure => {
-                host::run(&start, B::PORTS, &options, GIC)
+            _ if options.buffers == Placement::High => {
+                Err("this board has no RAM above 4 GiB".into())
             }
+            _ => host::run(&start, B::PORTS, &options, GIC),
         }
     }
 }

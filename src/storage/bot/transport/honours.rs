@@ -13,7 +13,7 @@ use crate::host::Report;
 use crate::policy::Queueing;
 use crate::scsi::cdb::{DataPhase, request_sense};
 use crate::scsi::sense::Sense;
-use crate::scsi::transport::{Completion, Outcome, Status, TransportError};
+use crate::scsi::transport::{Completion, DataPlace, Outcome, Status, TransportError};
 use crate::storage::quirks::Quirks;
 use crate::time::Instant;
 use crate::usb::speed::Speed;
@@ -45,6 +45,20 @@ impl Transport {
     #[must_use]
     pub fn quirks(&self) -> Quirks {
         self.habits.quirks()
+    }
+
+    /// Puts a command's list into the transport's own memory.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn place_list(&self, data: &DataPlace) {
+        if let DataPlace::List(bytes) = data {
+            self.memory.write_bytes(layout::SCRATCH_AT, bytes);
+        }
+    }
+
+    /// The device has carried out an ATA command: it has more sense data than 18 bytes (as Linux).
+    pub fn learn_long_sense(&mut self) {
+        self.habits.learn_long_sense();
     }
 
     /// Whether there is a pause between the present wrapper and its data.

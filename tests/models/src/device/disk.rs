@@ -58,7 +58,7 @@ impl Disk {
     pub fn longest_transfer(&self) -> u32 {
         let device = self.lock();
         let commands = device.function.target.commands.iter();
-        let moving = commands.filter(|command| !matches!(command.opcode(), 0x35 | 0x91));
+        let moving = commands.filter(|command| !matches!(command.opcode(), 0x35 | 0x91 | 0x93));
         moving
             .filter_map(Command::extent)
             .map(|extent| extent.blocks)

@@ -29,6 +29,7 @@
 
 pub mod base;
 pub mod bot;
+mod both;
 pub mod descriptor;
 mod disk;
 pub mod field;
@@ -36,10 +37,13 @@ pub mod packet_host;
 mod script;
 pub mod scsi;
 pub mod setup;
+pub mod uas;
 mod violation;
 
+pub use both::{Both, BothDisk, BothScript};
 pub use disk::Disk;
 pub use script::Script;
+pub use uas::{UasDisk, UasScript};
 pub use violation::{Violation, Violations};
 
 /// Virtual time: nanoseconds since the start of the test.
@@ -51,6 +55,8 @@ pub const MICROSECOND: Nanoseconds = 1_000;
 pub const MILLISECOND: Nanoseconds = 1_000_000;
 /// A second in [`Nanoseconds`].
 pub const SECOND: Nanoseconds = 1_000_000_000;
+/// A minute.
+pub const MINUTE: Nanoseconds = 60 * SECOND;
 
 /// How fast a device runs, slowest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
@@ -106,6 +112,9 @@ pub enum Packet<'a> {
     /// NRDY or STALL (USB 3.2 §8.12.2). Up to high speed the status stage is an ordinary empty
     /// [`Packet::In`] or [`Packet::Out`] with sequence 1.
     Status,
+    /// SuperSpeed with streams: the host has buffers now, and names no stream yet. Answered by NRDY;
+    /// the device then says which stream it starts ([`UsbDevice::streams_ready`], USB 3.2 §8.12.1.4).
+    Prime,
 }
 
 /// What a device answers to one [`Packet`].
@@ -184,6 +193,13 @@ pub trait UsbDevice: Send {
     /// of time alone, so ask again after the next transaction with this device. A time that is not
     /// later than now means that it is ready.
     fn ready_at(&self, endpoint: u8, stream: u16) -> Option<Nanoseconds>;
+
+    /// The ERDYs of an endpoint with streams, in the order in which the device sends them: from when on
+    /// it wants to start which stream. The host starts the first one that it has a buffer for, and
+    /// rejects those before it. Empty if the device starts nothing by itself.
+    fn streams_ready(&self, _now: Nanoseconds, _endpoint: u8) -> Vec<(Nanoseconds, u16)> {
+        Vec::new()
+    }
 
     /// What the host did wrong so far, oldest first. The device keeps the list.
     fn violations(&self) -> Vec<Violation> {

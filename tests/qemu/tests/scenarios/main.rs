@@ -2,6 +2,9 @@
 
 mod demo;
 mod hot_plug;
+mod next_stage;
+mod odd_disks;
 mod orange_pi;
+mod reach;
 mod several_disks;
 mod start;

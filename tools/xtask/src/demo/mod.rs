@@ -16,9 +16,43 @@ use self::verdict::Verdict;
 use crate::board::{self, Board, ControllerChoice};
 use crate::disk::{DemoDisk, Table};
 use crate::progress::{Step, say};
-use crate::qemu::{Access, Echo, Setup, UsbDisk};
+use crate::qemu::{Access, Device, Echo, Setup, UsbDisk};
 use crate::transcript::{Patience, Transcript};
 use crate::{image, packages};
+
+/// Which disks are plugged in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Devices {
+    /// One that speaks Bulk-Only.
+    #[default]
+    Bot,
+    /// One that speaks UAS.
+    Uas,
+    /// One of each.
+    Both,
+}
+
+impl Devices {
+    fn all(self) -> &'static [Device] {
+        match self {
+            Self::Bot => &[Device::Bot],
+            Self::Uas => &[Device::Uas],
+            Self::Both => &[Device::Bot, Device::Uas],
+        }
+    }
+
+    /// The only one.
+    ///
+    /// # Errors
+    ///
+    /// When there are several: an image of the user's is behind one bridge.
+    pub fn only(self) -> Result<Device> {
+        match self.all() {
+            [device] => Ok(*device),
+            _ => bail!("your disk image can be behind one bridge only: choose bot or uas"),
+        }
+    }
+}
 
 /// What the user chose.
 #[derive(Clone, Debug)]
@@ -27,6 +61,8 @@ pub struct Options {
     pub board: String,
     /// The controller's name; the board's first one where there is none.
     pub controller: Option<String>,
+    /// What is plugged in.
+    pub device: Devices,
     /// An image of the user's.
     pub disk: Option<PathBuf>,
 }
@@ -43,8 +79,8 @@ pub fn run(options: &Options) -> Result<()> {
         .emulation()?
         .controller(options.controller.as_deref())?;
     let summary = match &options.disk {
-        Some(disk) => read_users_disk(&board, controller, disk)?,
-        None => whole_demo(&board, controller)?,
+        Some(disk) => read_users_disk(&board, controller, options.device.only()?, disk)?,
+        None => whole_demo(&board, controller, options.device)?,
     };
     say(format!(
         "demo passed: {} with {}: {summary} ({:.0} s)",
@@ -55,40 +91,88 @@ pub fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-fn whole_demo(board: &Board, controller: &ControllerChoice) -> Result<String> {
+fn whole_demo(board: &Board, controller: &ControllerChoice, devices: Devices) -> Result<String> {
     packages::ensure(&packages::QEMU)?;
     let image = image::build(board)?;
     let step = Step::start("Making the demo disk (sfdisk, mkfs.vfat, mcopy)");
-    let disk = DemoDisk::make("demo", Table::Mbr)?;
+    let disks: Vec<_> = devices
+        .all()
+        .iter()
+        .enumerate()
+        .map(|(index, device)| PlannedDisk::make(index, *device))
+        .collect::<Result<_>>()?;
     step.done();
 
-    let usb_disk = UsbDisk::new("disk0", disk.path(), Access::ReadWrite);
-    let setup = Setup::new(board.emulation()?, controller)
-        .with_image(board, &image, "rootport.mode=demo")?
-        .with_disk(&usb_disk);
+    let words = format!("rootport.mode=demo rootport.disks={}", disks.len());
+    let setup = Setup::new(board.emulation()?, controller).with_image(board, &image, &words)?;
+    let setup = disks
+        .iter()
+        .fold(setup, |setup, disk| setup.with_disk(&disk.usb));
     let transcript = boot(&setup)?;
-
-    let verdict = Verdict::of_demo(&transcript, &disk.layout())?;
-    let step = Step::start("Checking the disk (fsck.vfat, mcopy)");
-    disk.check_file_system()?;
-    let copied = disk.check_copied_file()?;
-    disk.check_scratch()?;
-    step.done();
-    verdict.say();
-    say(format!(
-        "  file system sound by fsck.vfat; the {copied} bytes written are as they must be"
-    ));
-    Ok(format!(
-        "{} files listed, checksum right, disk written and sound",
-        verdict.files
-    ))
+    let summaries = disks
+        .iter()
+        .map(|disk| disk.judge(&transcript))
+        .collect::<Result<Vec<_>>>()?;
+    Ok(summaries.join("; "))
 }
 
-fn read_users_disk(board: &Board, controller: &ControllerChoice, disk: &Path) -> Result<String> {
+/// A disk of the demo's own.
+struct PlannedDisk {
+    image: DemoDisk,
+    usb: UsbDisk,
+    /// What the board must say of it.
+    driver: &'static str,
+}
+
+impl PlannedDisk {
+    fn make(index: usize, device: Device) -> Result<Self> {
+        let (name, driver) = match device {
+            Device::Bot => ("demo", "bot"),
+            Device::Uas => ("demo-uas", "uas"),
+        };
+        let image = DemoDisk::make(name, Table::Mbr)?;
+        let usb = UsbDisk::new(&format!("disk{index}"), image.path(), Access::ReadWrite);
+        Ok(Self {
+            usb: usb.speaking(device),
+            image,
+            driver,
+        })
+    }
+
+    /// Judges what the board has said of the disk, and what it has done to it.
+    fn judge(&self, transcript: &Transcript) -> Result<String> {
+        let driver = self.driver;
+        let found = transcript.with("disk", "driver", driver).next();
+        let number = found
+            .with_context(|| format!("the board found no disk with the driver {driver}"))?
+            .number("number")?;
+        let verdict = Verdict::of_demo(&transcript.of_disk(number), &self.image.layout())?;
+        let step = Step::start("Checking the disk (fsck.vfat, mcopy)");
+        self.image.check_file_system()?;
+        let copied = self.image.check_copied_file()?;
+        self.image.check_scratch()?;
+        step.done();
+        verdict.say();
+        say(format!(
+            "  file system sound by fsck.vfat; the {copied} bytes written are as they must be"
+        ));
+        Ok(format!(
+            "{} files listed over {driver}, checksum right, disk written and sound",
+            verdict.files
+        ))
+    }
+}
+
+fn read_users_disk(
+    board: &Board,
+    controller: &ControllerChoice,
+    device: Device,
+    disk: &Path,
+) -> Result<String> {
     expect_readable_image(disk)?;
     packages::ensure(&packages::QEMU)?;
     let image = image::build(board)?;
-    let usb_disk = UsbDisk::new("disk0", disk, Access::ReadOnly);
+    let usb_disk = UsbDisk::new("disk0", disk, Access::ReadOnly).speaking(device);
     let setup = Setup::new(board.emulation()?, controller)
         .with_image(board, &image, "rootport.mode=read")?
         .with_disk(&usb_disk);
@@ -165,6 +249,7 @@ mod tests {
         Options {
             board: board.into(),
             controller: None,
+            device: Devices::Bot,
             disk: disk.map(Path::to_owned),
         }
     }
@@ -192,6 +277,17 @@ mod tests {
         File::create(&empty).unwrap();
         let error = run(&options("qemu-virt", Some(&empty))).unwrap_err();
         assert!(error.to_string().ends_with("empty.img is empty"), "{error}");
+    }
+
+    #[test]
+    fn an_image_of_the_users_is_behind_one_bridge() {
+        let image = tempfile::NamedTempFile::new().unwrap();
+        let options = Options {
+            device: Devices::Both,
+            ..options("qemu-virt", Some(image.path()))
+        };
+        let error = run(&options).unwrap_err().to_string();
+        assert!(error.ends_with("choose bot or uas"), "{error}");
     }
 
     #[test]

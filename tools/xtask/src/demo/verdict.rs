@@ -57,6 +57,7 @@ impl Verdict {
         expect_partitions(transcript, layout)?;
         let files = expect_files(transcript)?;
         let checksum = expect_large_file(transcript.only("sum")?)?;
+        expect_next_stage(transcript)?;
         Ok(Self { files, checksum })
     }
 
@@ -88,6 +89,17 @@ pub fn expect_users_disk(transcript: &Transcript, length: Option<u64>) -> Result
         None => ensure!(found > 0, "the board found an empty disk"),
     }
     Ok(())
+}
+
+/// Judges whether the stage behind the stack found its memory left alone.
+///
+/// # Errors
+///
+/// When it was written to, or was never looked at.
+pub fn expect_next_stage(transcript: &Transcript) -> Result<()> {
+    let marker = transcript.only("payload")?;
+    ensure!(marker.number::<u64>("bytes")? > 0, "the old pool is empty");
+    expect_number(marker, "changed", 0)
 }
 
 fn expect_disk(transcript: &Transcript, layout: &Layout) -> Result<()> {

@@ -21,7 +21,7 @@ use tempfile::TempDir;
 
 pub use self::console::{Console, Echo};
 pub use self::qmp::Qmp;
-pub use self::storage::{Access, UsbDisk};
+pub use self::storage::{Access, Device, UsbDisk};
 use crate::board::{Board, ControllerChoice, Emulation, ImageKind};
 use crate::disk::card::{Card, Handoff};
 use crate::marker::Marker;

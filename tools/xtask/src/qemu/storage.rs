@@ -10,6 +10,9 @@ use serde_json::{Value, json};
 /// QEMU's name for an image file that is the disk itself.
 const RAW: &str = "raw";
 
+/// The host's error that QEMU's SCSI disk turns into MEDIUM ERROR, 3/11/00: ENODATA on Linux.
+const NO_DATA: u32 = 61;
+
 /// What the board may do to the image file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
@@ -17,6 +20,15 @@ pub enum Access {
     ReadOnly,
     /// The board's writes go to the file.
     ReadWrite,
+}
+
+/// What a USB disk speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Device {
+    /// Bulk-Only: QEMU's `usb-storage`.
+    Bot,
+    /// USB Attached SCSI: QEMU's `usb-uas`, which speaks nothing else.
+    Uas,
 }
 
 /// A USB disk of QEMU's over an image file.
@@ -30,9 +42,13 @@ pub struct UsbDisk {
     pub access: Access,
     /// Bytes in a block: 512 or 4096.
     pub block_size: u32,
+    /// What it speaks.
+    pub speaks: Device,
     /// The port of the bus; the first free one where there is none. QEMU 7.2 wants different ports
     /// for disks on different controllers that are not on PCI.
     pub port: Option<u8>,
+    /// Sectors of 512 bytes that cannot be read: the disk says that its medium is bad there.
+    pub bad_sectors: Vec<u64>,
 }
 
 impl UsbDisk {
@@ -43,8 +59,16 @@ impl UsbDisk {
             image: image.to_owned(),
             access,
             block_size: 512,
+            speaks: Device::Bot,
             port: None,
+            bad_sectors: Vec::new(),
         }
+    }
+
+    /// The same disk behind another bridge.
+    #[must_use]
+    pub fn speaking(self, speaks: Device) -> Self {
+        Self { speaks, ..self }
     }
 
     /// The device's identifier in QEMU.
@@ -62,11 +86,16 @@ impl UsbDisk {
     /// QEMU's words for the image and the device on `bus`.
     pub(super) fn arguments(&self, bus: &str) -> Vec<String> {
         let mut words = vec!["-blockdev".to_owned(), self.block_node().to_string()];
-        if self.block_size == 512 {
+        if self.block_size == 512 && self.speaks == Device::Bot {
             words.extend(["-device".to_owned(), self.device(bus).to_string()]);
         } else {
-            // `usb-storage` has no block size of its own: the bridge and its SCSI disk apart.
-            let mut bridge = json!({ "driver": "usb-bot", "id": self.device_id(), "bus": bus });
+            // `usb-storage` has no block size of its own, and `usb-uas` no disk: the bridge and its
+            // SCSI disk apart.
+            let driver = match self.speaks {
+                Device::Bot => "usb-bot",
+                Device::Uas => "usb-uas",
+            };
+            let mut bridge = json!({ "driver": driver, "id": self.device_id(), "bus": bus });
             self.place(&mut bridge);
             let disk = json!({
                 "driver": "scsi-hd",
@@ -98,12 +127,23 @@ impl UsbDisk {
 
     fn block_node(&self) -> Value {
         let read_only = self.access == Access::ReadOnly;
+        let file = json!({ "driver": "file", "filename": self.image, "read-only": read_only });
         json!({
             "driver": image_format(&self.image).unwrap_or(RAW),
             "node-name": self.id,
             "read-only": read_only,
-            "file": { "driver": "file", "filename": self.image, "read-only": read_only },
+            "file": self.with_faults(file),
         })
+    }
+
+    /// The file behind QEMU's fault injection, where there are faults.
+    fn with_faults(&self, file: Value) -> Value {
+        if self.bad_sectors.is_empty() {
+            return file;
+        }
+        let fault = |sector: &u64| json!({ "event": "none", "iotype": "read", "errno": NO_DATA, "sector": sector });
+        let faults: Vec<_> = self.bad_sectors.iter().map(fault).collect();
+        json!({ "driver": "blkdebug", "image": file, "inject-error": faults })
     }
 }
 
@@ -152,6 +192,25 @@ mod tests {
         let words = disk.arguments("usb.0").join(" ");
         assert!(words.contains("usb-bot") && words.contains("\"logical_block_size\":4096"));
         assert!(!words.contains("usb-storage"));
+    }
+
+    #[test]
+    fn bad_sectors_are_put_between_the_image_and_its_file() {
+        let mut disk = UsbDisk::new("disk0", Path::new("x"), Access::ReadWrite);
+        assert_eq!(disk.block_node()["file"]["driver"], "file");
+        disk.bad_sectors = vec![9];
+        let node = disk.block_node();
+        assert_eq!(node["file"]["driver"], "blkdebug");
+        assert_eq!(node["file"]["inject-error"][0]["sector"], 9);
+        assert_eq!(node["file"]["image"]["filename"], "x");
+    }
+
+    #[test]
+    fn a_uas_disk_is_a_uas_bridge_with_a_scsi_disk() {
+        let disk = UsbDisk::new("disk0", Path::new("x"), Access::ReadWrite).speaking(Device::Uas);
+        let words = disk.arguments("usb.0").join(" ");
+        assert!(words.contains("usb-uas") && words.contains("\"logical_block_size\":512"));
+        assert!(!words.contains("usb-storage") && !words.contains("usb-bot"));
     }
 
     #[test]

@@ -74,6 +74,7 @@ extern "C" fn rootport_exception(frame: &Frame, vector: u64) -> ! {
         print!("  x{number:<2} {value:016x}{end}");
     }
     println!();
+    (board::facts().stop_controllers)();
     power::off(Err("exception".into()))
 }
 

@@ -63,6 +63,7 @@ extern "C" fn rootport_exception(frame: &Frame, vector: u32) -> ! {
     match before {
         0 => {
             report(frame, &cause);
+            (board::facts().stop_controllers)();
             power::off(Err("exception".into()))
         }
         1 => {

@@ -177,9 +177,9 @@ impl Ehci {
     pub(super) fn watch_link(&mut self, around: &mut Surroundings<'_>, index: usize) {
         let configured = self.operational.configured;
         let port = &mut self.ports[index];
-        let shown = port.device.as_ref().map(|device| device.link(around.now));
+        let left = |device: &dyn UsbDevice| device.link(around.now).is_none();
         // §4.2.2: the companion's disconnect gives the port back.
-        if configured && shown == Some(None) {
+        if configured && port.device.as_deref().is_some_and(left) {
             port.owner = false;
         }
         match (port.connected, port.shows(around.now)) {

@@ -22,6 +22,8 @@ pub(super) mod code {
     pub(in super::super) const COMMAND_ABORTED: u8 = 25;
     pub(in super::super) const STOPPED: u8 = 26;
     pub(in super::super) const STOPPED_LENGTH_INVALID: u8 = 27;
+    pub(in super::super) const INVALID_STREAM_TYPE: u8 = 33;
+    pub(in super::super) const INVALID_STREAM_ID: u8 = 34;
 }
 
 const CYCLE: u64 = 1;

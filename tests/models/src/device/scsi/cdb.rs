@@ -27,20 +27,28 @@ pub(super) const fn reserved_bits(opcode: u8) -> Option<&'static [u8]> {
         0x2f => &[0, 0xef, 0, 0, 0, 0, 0xff, 0, 0, 0xff],
         // SYNCHRONIZE CACHE(10): IMMED; LBA; blocks
         0x35 => &[0, 0xfd, 0, 0, 0, 0, 0xff, 0, 0, 0xff],
+        // UNMAP: ANCHOR; parameter list length
+        0x42 => &[0, 0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0xff],
         // MODE SENSE(10): DBD, LLBAA; page control and code; subpage; allocation length
         0x5a => &[0, 0xe7, 0, 0, 0xff, 0xff, 0xff, 0, 0, 0xff],
+        // ATA PASS-THROUGH(16): protocol, EXTEND; CK_COND, T_DIR, BYT_BLOK, T_LENGTH; registers
+        0x85 => &[0, 0xe0, 0xd0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff],
         // READ(16), WRITE(16)
         0x88 | 0x8a => &[0, 0xe7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff],
         // VERIFY(16)
         0x8f => &[0, 0xef, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff],
         // SYNCHRONIZE CACHE(16)
         0x91 => &[0, 0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff],
+        // WRITE SAME(16): ANCHOR, UNMAP; LBA; blocks
+        0x93 => &[0, 0xe7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff],
         // SERVICE ACTION IN(16): service action; allocation length
         0x9e => &[
             0, 0xe0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0xff, 0xff,
         ],
         // REPORT LUNS: select report; allocation length
         0xa0 => &[0, 0xff, 0, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0xff, 0xff],
+        // ATA PASS-THROUGH(12)
+        0xa1 => &[0, 0xe1, 0xd0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff],
         _ => return None,
     })
 }
@@ -71,7 +79,7 @@ impl Extent {
                 blocks: u32::from(u16::from_be_bytes([n0, n1])),
             }),
             [
-                0x88 | 0x8a | 0x8f | 0x91,
+                0x88 | 0x8a | 0x8f | 0x91 | 0x93,
                 _,
                 a,
                 b,

@@ -3,6 +3,7 @@
 //! Invariant: what [`Image::durable`] returns is what survives a power cut; what [`Image::block`]
 //! returns is what the host reads. They differ exactly by the cache.
 
+use core::ops::Range;
 use std::collections::BTreeMap;
 
 /// The blocks of a medium, any number of any size. A block that was never written reads as zeros,
@@ -14,6 +15,9 @@ pub struct Image {
     cache: Option<BTreeMap<u64, Vec<u8>>>,
     patterned: bool,
     lost: u64,
+    /// Ranges that were given back, and the byte that their blocks are full of. What was written
+    /// since is in `durable` or in the cache.
+    given_back: Vec<(Range<u64>, u8)>,
 }
 
 impl Image {
@@ -26,6 +30,7 @@ impl Image {
             cache: None,
             patterned: false,
             lost: 0,
+            given_back: Vec::new(),
         }
     }
 
@@ -62,10 +67,13 @@ impl Image {
     /// The block as it would be after a power cut.
     #[must_use]
     pub fn durable(&self, lba: u64) -> Vec<u8> {
-        match self.durable.get(&lba) {
-            Some(block) => block.clone(),
-            None if self.patterned => pattern(lba, self.block_size),
-            None => vec![0; self.block_size],
+        let mut given_back = self.given_back.iter().rev();
+        let filler = given_back.find(|(range, _)| range.contains(&lba));
+        match (self.durable.get(&lba), filler) {
+            (Some(block), _) => block.clone(),
+            (None, Some((_, byte))) => vec![*byte; self.block_size],
+            (None, None) if self.patterned => pattern(lba, self.block_size),
+            (None, None) => vec![0; self.block_size],
         }
     }
 
@@ -101,8 +109,40 @@ impl Image {
         }
     }
 
+    /// Forgets the blocks of `range`, cached or not: they are full of `byte` until they are written
+    /// again. Durable at once.
+    pub fn give_back(&mut self, range: Range<u64>, byte: u8) {
+        let inside: Vec<u64> = self
+            .durable
+            .range(range.clone())
+            .map(|(lba, _)| *lba)
+            .collect();
+        for lba in inside {
+            self.durable.remove(&lba);
+        }
+        if let Some(cache) = &mut self.cache {
+            cache.retain(|lba, _| !range.contains(lba));
+        }
+        self.given_back.push((range, byte));
+    }
+
+    /// Whether a block was given back and not written since.
+    #[must_use]
+    pub fn is_given_back(&self, lba: u64) -> bool {
+        let cached = self
+            .cache
+            .as_ref()
+            .is_some_and(|cache| cache.contains_key(&lba));
+        !cached
+            && !self.durable.contains_key(&lba)
+            && self
+                .given_back
+                .iter()
+                .any(|(range, _)| range.contains(&lba))
+    }
+
     /// Makes the cached blocks of `range` durable.
-    pub fn flush(&mut self, range: core::ops::Range<u64>) {
+    pub fn flush(&mut self, range: Range<u64>) {
         if let Some(cache) = &mut self.cache {
             let kept = cache.split_off(&range.start);
             for (lba, block) in kept {
@@ -174,6 +214,22 @@ mod tests {
         image.cache_writes();
         image.write_through(u64::MAX - 1, &[3; 512]);
         assert_eq!((image.durable(u64::MAX - 1)[0], image.unflushed()), (3, 0));
+    }
+
+    #[test]
+    fn what_was_given_back_is_filler_until_it_is_written_again() {
+        let mut image = Image::new(512);
+        image.fill_with_pattern();
+        image.cache_writes();
+        image.write(7, &[1; 512]);
+        image.give_back(5..9, 0xdb);
+        assert_eq!((image.block(7)[0], image.durable(8)[0]), (0xdb, 0xdb));
+        assert_eq!(image.block(9), pattern(9, 512));
+        image.write(7, &[2; 512]);
+        assert_eq!((image.block(7)[0], image.durable(7)[0]), (2, 0xdb));
+        assert!(!image.is_given_back(7) && image.is_given_back(8));
+        image.give_back(7..8, 0);
+        assert_eq!(image.block(7), vec![0; 512]);
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! INQUIRY, its VPD pages, and REPORT LUNS (SPC-4 §6.6, §6.33, §7.8; SBC-3 §6.6).
 
 use super::super::Nanoseconds;
-use super::cdb;
 use super::sense::Sense;
 use super::target::Execution;
 use super::unit::LogicalUnit;
+use super::{cdb, discard};
 
 /// Standard INQUIRY data, or a VPD page.
 pub(super) fn execute(unit: &LogicalUnit, now: Nanoseconds, cdb: &[u8]) -> Execution {
@@ -53,7 +53,7 @@ fn vital_page(unit: &LogicalUnit, page: u8) -> Option<Vec<u8>> {
         0x83 => designators(unit),
         0xb0 => limits(unit),
         0xb1 => characteristics(),
-        0xb2 => vec![0; 4], // fully provisioned, no thresholds
+        0xb2 => discard::provisioning_page(unit),
         _ => return None,
     };
     let length = u16::try_from(body.len()).ok()?.to_be_bytes();
@@ -80,6 +80,7 @@ fn limits(unit: &LogicalUnit) -> Vec<u8> {
     let mut body = vec![0; 60];
     body[4..8].copy_from_slice(&unit.maximum_blocks.to_be_bytes());
     body[8..12].copy_from_slice(&unit.maximum_blocks.to_be_bytes());
+    discard::limits(unit, &mut body);
     body
 }
 

@@ -5,7 +5,7 @@ use super::super::{Nanoseconds, Violations};
 use super::cdb::Extent;
 use super::sense::Sense;
 use super::target::{Execution, Intent};
-use super::unit::LogicalUnit;
+use super::unit::{Forced, LogicalUnit};
 
 /// Executes a command that was checked for reserved bits.
 pub(super) fn execute(
@@ -29,6 +29,9 @@ pub(super) fn execute(
     }
     match cdb[0] {
         0x28 | 0x88 => read(unit, now, extent),
+        0x2a | 0x8a if cdb[1] & 0x08 != 0 && unit.forced == Forced::Refused => {
+            Execution::fail(Some(unit), now, Sense::BAD_FIELD)
+        }
         0x2a | 0x8a => start_write(unit, now, extent),
         0x35 | 0x91 => flush(unit, now, extent),
         _ => verify(unit, now, extent),
@@ -38,7 +41,7 @@ pub(super) fn execute(
 /// The data of a WRITE: stored as far as whole blocks came and none was bad.
 pub(super) fn write(unit: &mut LogicalUnit, cdb: &[u8], data: &[u8]) -> Option<Sense> {
     let extent = Extent::of(cdb)?;
-    let forced = cdb[1] & 0x08 != 0;
+    let forced = cdb[1] & 0x08 != 0 && unit.forced == Forced::Honoured;
     let bad = unit.first_bad(extent.lba..extent.end());
     let block_size = unit.image.block_size();
     for (lba, block) in (extent.lba..).zip(data.chunks_exact(block_size)) {

@@ -6,7 +6,9 @@
 //! announced. It refuses what a strict device refuses and records what is a host's fault; it keeps a
 //! list of all commands.
 
+mod ata;
 mod cdb;
+mod discard;
 mod image;
 mod inquiry;
 mod medium;
@@ -18,8 +20,10 @@ mod unit;
 #[cfg(test)]
 mod tests;
 
+pub use ata::{AtaDisk, Bringing};
 pub use cdb::Extent;
+pub use discard::Provisioning;
 pub use image::{Image, pattern};
-pub use sense::Sense;
+pub use sense::{Registers, Sense};
 pub use target::{Command, Execution, Intent, Outcome, Target};
-pub use unit::{Attention, CacheLoss, LogicalUnit, Scripted, Timing};
+pub use unit::{Attention, CacheLoss, Forced, LogicalUnit, Scripted, Timing};

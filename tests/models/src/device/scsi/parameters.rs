@@ -44,6 +44,10 @@ fn long_capacity(unit: &LogicalUnit) -> Vec<u8> {
     bytes.extend(block_length(unit));
     bytes.resize(32, 0);
     bytes[13] = unit.physical_exponent & 0x0f;
+    if let Some(provisioning) = unit.provisioning {
+        // LBPME, and LBPRZ where blocks that were given back read as zeros.
+        bytes[14] = 0x80 | if provisioning.reads_zero { 0x40 } else { 0 };
+    }
     bytes
 }
 

@@ -1,5 +1,22 @@
 //! Sense data: why a command failed (SPC-4 §4.5).
 
+/// The output registers of an ATA command, for sense data to bring (SAT-3 §11.7, §12.2.2.6).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Registers {
+    /// The error register.
+    pub error: u8,
+    /// The sector count.
+    pub count: u8,
+    /// Low, mid and high byte of the address.
+    pub lba: [u8; 3],
+    /// The device register.
+    pub device: u8,
+    /// The status register.
+    pub status: u8,
+    /// In a descriptor of their own, whatever format was asked for; else in the fixed format.
+    pub in_descriptor: bool,
+}
+
 /// Sense key, additional sense code and qualifier, and the block that the failure is about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sense {
@@ -13,11 +30,15 @@ pub struct Sense {
     pub qualifier: u8,
     /// The block that could not be read or written.
     pub information: Option<u64>,
+    /// The registers of an ATA command.
+    pub registers: Option<Registers>,
 }
 
 impl Sense {
     /// 0/00/00: nothing to say.
     pub const NONE: Self = Self::new(0, 0x00, 0x00);
+    /// 1/00/1D: the registers of an ATA command.
+    pub const ATA_INFORMATION: Self = Self::new(1, 0x00, 0x1d);
     /// 2/04/01: becoming ready.
     pub const BECOMING_READY: Self = Self::new(2, 0x04, 0x01);
     /// 2/04/02: START UNIT needed.
@@ -36,6 +57,8 @@ impl Sense {
     pub const OUT_OF_RANGE: Self = Self::new(5, 0x21, 0x00);
     /// 5/24/00: a bad field in the command.
     pub const BAD_FIELD: Self = Self::new(5, 0x24, 0x00);
+    /// 5/26/00: a bad field in the parameter list.
+    pub const BAD_PARAMETER: Self = Self::new(5, 0x26, 0x00);
     /// 5/25/00: no such logical unit.
     pub const NO_SUCH_UNIT: Self = Self::new(5, 0x25, 0x00);
     /// 6/28/00: the medium may have changed.
@@ -55,6 +78,16 @@ impl Sense {
             code,
             qualifier,
             information: None,
+            registers: None,
+        }
+    }
+
+    /// The same with the registers of an ATA command.
+    #[must_use]
+    pub const fn with(self, registers: Registers) -> Self {
+        Self {
+            registers: Some(registers),
+            ..self
         }
     }
 
@@ -67,9 +100,13 @@ impl Sense {
         }
     }
 
-    /// The 18 bytes of fixed format (SPC-4 §4.5.3). A block beyond 32 bits is not told.
+    /// The 18 bytes of fixed format (SPC-4 §4.5.3), unless there are registers that come in a
+    /// descriptor. A block beyond 32 bits is not told.
     #[must_use]
     pub fn fixed(&self) -> Vec<u8> {
+        if self.registers.is_some_and(|it| it.in_descriptor) {
+            return self.descriptors();
+        }
         let mut bytes = vec![0; 18];
         bytes[0] = 0x70;
         bytes[2] = self.key;
@@ -80,11 +117,15 @@ impl Sense {
             bytes[0] |= 0x80;
             bytes[3..7].copy_from_slice(&lba.to_be_bytes());
         }
+        if let Some(it) = self.registers {
+            bytes[3..7].copy_from_slice(&[it.error, it.status, it.device, it.count]);
+            bytes[9..12].copy_from_slice(&it.lba);
+        }
         bytes
     }
 
-    /// Descriptor format, with an information descriptor if there is a block to tell
-    /// (SPC-4 §4.5.2).
+    /// Descriptor format, with an information descriptor if there is a block to tell, and an ATA
+    /// Status Return descriptor if there are registers (SPC-4 §4.5.2).
     #[must_use]
     pub fn descriptors(&self) -> Vec<u8> {
         let mut bytes = vec![0x72, self.key, self.code, self.qualifier, 0, 0, 0, 0];
@@ -92,6 +133,12 @@ impl Sense {
             bytes[7] = 12;
             bytes.extend([0x00, 0x0a, 0x80, 0x00]);
             bytes.extend(lba.to_be_bytes());
+        }
+        if let Some(it) = self.registers {
+            let [low, mid, high] = it.lba;
+            bytes[7] += 14;
+            bytes.extend([0x09, 0x0c, 0, it.error, 0, it.count]);
+            bytes.extend([0, low, 0, mid, 0, high, it.device, it.status]);
         }
         bytes
     }

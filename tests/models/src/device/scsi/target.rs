@@ -4,7 +4,7 @@ use super::super::{Nanoseconds, Violations};
 use super::cdb::{Extent, first_reserved, reserved_bits};
 use super::sense::Sense;
 use super::unit::{Attention, LogicalUnit, Scripted};
-use super::{cdb, inquiry, medium, parameters};
+use super::{ata, cdb, discard, inquiry, medium, parameters};
 
 /// What a command wants to transfer.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -154,7 +154,10 @@ impl Target {
                 at: now,
             };
         };
-        let failure = medium::write(unit, cdb, data);
+        let failure = match cdb.first() {
+            Some(0x42 | 0x93) => discard::write(unit, now, cdb, data, &self.violations),
+            _ => medium::write(unit, cdb, data),
+        };
         let at = now.saturating_add(unit.timing.program);
         if let Some(command) = self.commands.last_mut() {
             command.failure = failure;
@@ -214,6 +217,8 @@ impl Target {
             0xa0 => inquiry::report_luns(Some(unit), now, cdb, luns),
             0x1a | 0x5a => parameters::mode_sense(unit, now, cdb),
             0x25 | 0x9e => parameters::read_capacity(unit, now, cdb),
+            0x42 | 0x93 => discard::execute(unit, now, cdb, &self.violations),
+            0x85 | 0xa1 => ata::execute(unit, now, cdb, &self.violations),
             _ => medium::execute(unit, now, cdb, &self.violations),
         }
     }
@@ -241,6 +246,9 @@ fn refuse(
         0x88 | 0x8a | 0x8f | 0x9e => unit.knows_16,
         0x35 => unit.knows_flush,
         0x91 => unit.knows_flush && unit.knows_16,
+        0x42 => unit.provisioning.is_some_and(|it| it.knows_unmap),
+        0x93 => unit.maximum_write_same.is_some(),
+        0x85 | 0xa1 => unit.ata.as_ref().is_some_and(|ata| ata.knows(opcode)),
         _ => true,
     };
     let Some(mask) = reserved_bits(opcode).filter(|_| known) else {

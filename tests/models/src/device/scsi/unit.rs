@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use std::collections::VecDeque;
 
 use super::super::{MICROSECOND, Nanoseconds};
+use super::ata::AtaDisk;
+use super::discard::Provisioning;
 use super::image::Image;
 use super::sense::Sense;
 
@@ -18,6 +20,17 @@ pub enum CacheLoss {
     PowerCycle,
     /// Already at a bus reset: the bridge restarts.
     BusReset,
+}
+
+/// What the unit makes of forced unit access.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Forced {
+    /// It honours it, and says so where it has a cache (DPOFUA).
+    Honoured,
+    /// It says that it honours it, and refuses it with 5/24/00.
+    Refused,
+    /// It says that it honours it, and leaves the data in its cache.
+    Ignored,
 }
 
 /// When a unit attention condition goes away.
@@ -107,6 +120,14 @@ pub struct LogicalUnit {
     pub knows_16: bool,
     /// Whether SYNCHRONIZE CACHE is known.
     pub knows_flush: bool,
+    /// What it makes of forced unit access.
+    pub forced: Forced,
+    /// How it gives blocks back, if it can (VPD pages B0 and B2).
+    pub provisioning: Option<Provisioning>,
+    /// The most blocks of a WRITE SAME, as page B0 tells; `None`: the command is unknown.
+    pub maximum_write_same: Option<u64>,
+    /// The ATA disk behind it, if it is a bridge that passes ATA commands.
+    pub ata: Option<AtaDisk>,
     /// How long commands take.
     pub timing: Timing,
     /// Answers by operation code in place of the usual ones.
@@ -162,6 +183,10 @@ impl LogicalUnit {
             maximum_blocks: 0,
             knows_16: true,
             knows_flush: true,
+            forced: Forced::Honoured,
+            provisioning: None,
+            maximum_write_same: None,
+            ata: None,
             timing: Timing::default(),
             scripted: BTreeMap::new(),
             state: UnitState::default(),
@@ -247,6 +272,31 @@ impl LogicalUnit {
         self.image.cache_writes();
         self.cache_loss = loss;
         self
+    }
+
+    /// Changed in a way that has no setter.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+
+    /// Gives blocks back.
+    #[must_use]
+    pub fn provisioned(self, provisioning: Provisioning) -> Self {
+        Self {
+            provisioning: Some(provisioning),
+            ..self
+        }
+    }
+
+    /// Passes ATA commands on to this disk.
+    #[must_use]
+    pub fn bridge_to(self, ata: AtaDisk) -> Self {
+        Self {
+            ata: Some(ata),
+            ..self
+        }
     }
 
     /// Answers this operation code so, in place of the usual.

@@ -1,0 +1,86 @@
+//! What goes into a bring-up and what comes out of it.
+
+use super::super::capacity::{Capacity, CapacityFault};
+use super::super::cdb::Command;
+use super::super::details::Details;
+use super::super::inquiry::Inquiry;
+use super::super::sense::Sense;
+use super::super::transport::{Outcome, TransportError};
+use crate::time::Instant;
+
+/// What a unit is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Found {
+    /// Who it says it is.
+    pub inquiry: Inquiry,
+    /// Its size.
+    pub capacity: Capacity,
+    /// Whether it refuses writes.
+    pub write_protected: bool,
+    /// What else it says, if it could be asked.
+    pub details: Details,
+}
+
+/// How a unit is asked for its mode parameters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum ModeForm {
+    /// In the short form: some sticks die of the long one (field case 8).
+    #[default]
+    Six,
+    /// In the long form: floppy and optical drives know it alone.
+    Ten,
+}
+
+/// Why a unit is no disk that can be used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BringUpError {
+    /// The transport failed, also when tried again.
+    Transport(TransportError),
+    /// It answered nothing to INQUIRY.
+    NoInquiryData,
+    /// It did not get ready within the budget; what it said last.
+    NotReady(Sense),
+    /// It failed a command that it must know; what it said. 4/44/81 and its like on a disk that
+    /// was just plugged in often mean too little power.
+    Failed(Sense),
+    /// Its capacity makes no sense.
+    Capacity(CapacityFault),
+}
+
+/// How freely a unit may be asked what it can be used without.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Manner {
+    /// As little as every host asks: many a Bulk-Only device dies of a question.
+    #[default]
+    Cautious,
+    /// For its units (REPORT LUNS), its write cache (mode page 08) and forced unit access too.
+    Free,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug)]
+pub enum Input<'a> {
+    /// Bring-up begins.
+    Begin,
+    /// The command ended; the data that came.
+    Ended(Outcome, &'a [u8]),
+    /// The time that was waited for has come.
+    Time,
+}
+
+/// What to do next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Action {
+    /// Carry out this command, with its data in the transport's memory.
+    Issue(Command),
+    /// Come back at the time.
+    Wait(Instant),
+    /// The unit is a disk.
+    Ready(Found),
+    /// The unit is there, but empty.
+    Empty(Inquiry),
+    /// There is no unit, or it is no disk.
+    Skip,
+    /// The unit cannot be used.
+    Fail(BringUpError),
+}

@@ -1,0 +1,71 @@
+//! Units that another unit's bring-up has found.
+
+use super::Host;
+use crate::platform::Platform;
+use crate::scsi::bring_up::{Neighbours, Search};
+use crate::scsi::luns::Luns;
+use crate::scsi::unit::UnitEntry;
+use crate::time::Instant;
+use crate::usb::Driver;
+
+impl<P: Platform, C: Driver> Host<'_, P, C> {
+    /// Puts a unit into the table and begins its bring-up.
+    pub(super) fn add_unit(&mut self, unit: UnitEntry, now: Instant) {
+        let Some(index) = self.units.iter().position(UnitEntry::is_free) else {
+            self.platform
+                .log(format_args!("usb: no room for unit {}", unit.lun));
+            return;
+        };
+        if let Some(entry) = self.units.get_mut(index) {
+            *entry = UnitEntry {
+                generation: entry.generation.wrapping_add(1),
+                told: entry.told,
+                ..unit
+            };
+        }
+        self.bring_up(index as u8, now);
+    }
+
+    /// Adds the units that were found beside a unit, as far as they are not there yet.
+    #[cold]
+    pub(super) fn add_neighbours(&mut self, unit: u8, neighbours: Neighbours, now: Instant) {
+        let Some(found_by) = self.units.get(usize::from(unit)) else {
+            return;
+        };
+        let next = found_by.lun.saturating_add(1);
+        let template = UnitEntry {
+            function: found_by.function,
+            controller: found_by.controller,
+            transfer_bytes: found_by.transfer_bytes,
+            manner: found_by.manner,
+            ..UnitEntry::EMPTY
+        };
+        match neighbours {
+            Neighbours::Listed(luns) => {
+                for lun in luns.numbers() {
+                    self.add_absent(UnitEntry { lun, ..template }, now);
+                }
+            }
+            Neighbours::PerhapsNext if next < Luns::LIMIT => {
+                let search = Search::Next;
+                let lun = next;
+                let unit = UnitEntry {
+                    lun,
+                    search,
+                    ..template
+                };
+                self.add_absent(unit, now);
+            }
+            Neighbours::PerhapsNext => {}
+        }
+    }
+
+    fn add_absent(&mut self, unit: UnitEntry, now: Instant) {
+        let is_it = |entry: &UnitEntry| {
+            !entry.is_free() && (entry.function, entry.lun) == (unit.function, unit.lun)
+        };
+        if !self.units.iter().any(is_it) {
+            self.add_unit(unit, now);
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! When a device that speaks UAS is used over Bulk-Only instead.
+//!
+//! Asked by the stack, which keeps one [`Fallback`] for each device that is plugged in: it outlives the
+//! resets of the device and ends when the device is pulled. A bridge that hangs under UAS works over
+//! Bulk-Only more often than not, and a slow disk is better than none. A value without I/O.
+
+use core::fmt;
+
+use crate::policy::Policy;
+use crate::time::{Duration, Instant};
+use crate::usb::UsbError;
+
+/// Why UAS was left.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FellBack {
+    /// The device was reset so often within such a time, or its ladder had no other rung left.
+    Resets(u8, Duration),
+    /// UAS could not be opened: the device or the controller refused, or something was short.
+    NotOpened(UsbError),
+}
+
+/// What is remembered of a device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Fallback {
+    /// The first of the resets that count.
+    since: Instant,
+    resets: u8,
+    fell: Option<FellBack>,
+}
+
+impl Fallback {
+    /// Nothing is known: UAS may be used.
+    pub const NONE: Self = Self {
+        since: Instant::from_micros(0),
+        resets: 0,
+        fell: None,
+    };
+
+    /// Why UAS is not to be used any more, if so.
+    #[must_use]
+    pub fn reason(&self) -> Option<FellBack> {
+        self.fell
+    }
+
+    /// The device is reset, and spoke UAS: the next that is too often within the window makes it fall
+    /// back.
+    pub fn count_reset(&mut self, policy: &Policy, now: Instant) {
+        if self.resets == 0 || now - self.since >= policy.uas_window {
+            self.since = now;
+            self.resets = 0;
+        }
+        self.resets = self.resets.saturating_add(1);
+        if self.resets >= policy.uas_resets {
+            self.fall(FellBack::Resets(self.resets, policy.uas_window));
+        }
+    }
+
+    /// Recovery has no rung left but a last reset, behind which UAS is left.
+    pub fn end_of_ladder(&mut self, policy: &Policy, now: Instant) {
+        self.count_reset(policy, now);
+        self.fall(FellBack::Resets(self.resets, policy.uas_window));
+    }
+
+    /// UAS could not be opened.
+    pub fn not_opened(&mut self, error: UsbError) {
+        self.fall(FellBack::NotOpened(error));
+    }
+
+    fn fall(&mut self, reason: FellBack) {
+        self.fell.get_or_insert(reason);
+    }
+}
+
+impl fmt::Display for FellBack {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Resets(resets, within) => {
+                let plural = if *resets == 1 { "" } else { "s" };
+                write!(formatter, "fell back: {resets} reset{plural}")?;
+                match *within {
+                    Duration::MAX => Ok(()),
+                    within => write!(formatter, " in {} s", within.as_millis() / 1000),
+                }
+            }
+            Self::NotOpened(error) => write!(formatter, "uas not opened: {error:?}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const POLICY: Policy = Policy::DEFAULT;
+
+    fn at(seconds: u64) -> Instant {
+        Instant::from_micros(seconds * 1_000_000)
+    }
+
+    #[test]
+    fn two_resets_within_a_minute_are_too_many() {
+        let mut fallback = Fallback::NONE;
+        fallback.count_reset(&POLICY, at(100));
+        assert_eq!(fallback.reason(), None);
+        fallback.count_reset(&POLICY, at(159));
+        let reason = fallback.reason().unwrap();
+        assert_eq!(reason.to_string(), "fell back: 2 resets in 60 s");
+    }
+
+    #[test]
+    fn resets_far_apart_do_not_add_up() {
+        let mut fallback = Fallback::NONE;
+        for minute in 0..10 {
+            fallback.count_reset(&POLICY, at(60 * minute));
+        }
+        assert_eq!(fallback.reason(), None);
+    }
+
+    #[test]
+    fn where_the_window_has_no_end_all_resets_count() {
+        let policy = Policy {
+            uas_window: Duration::MAX,
+            ..POLICY
+        };
+        let mut fallback = Fallback::NONE;
+        for hour in [1, 100] {
+            fallback.count_reset(&policy, at(3600 * hour));
+        }
+        let reason = fallback.reason().unwrap();
+        assert_eq!(reason.to_string(), "fell back: 2 resets");
+    }
+
+    #[test]
+    fn the_first_reason_stays() {
+        let mut fallback = Fallback::NONE;
+        fallback.not_opened(UsbError::Stall);
+        fallback.end_of_ladder(&POLICY, at(1));
+        let reason = fallback.reason().unwrap();
+        assert_eq!(reason.to_string(), "uas not opened: Stall");
+    }
+}

@@ -1,0 +1,249 @@
+//! [`UasDisk`]: a modelled UAS disk to plug in, and at the same time the test's handle on it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::super::base::Device;
+use super::super::descriptor::{Configuration, Descriptors, Endpoint, Interface};
+use super::super::scsi::{LogicalUnit, Target};
+use super::super::{Link, Nanoseconds, Packet, Reply, UsbDevice, Violation, Violations};
+use super::fault::{Fault, Manners};
+use super::machine::{Exchange, PIPES, Task, Uas};
+
+/// What the configuration offers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Offer {
+    /// UAS as the only setting, as QEMU does.
+    #[default]
+    UasAlone,
+    /// UAS as alternate setting 1 of an interface whose setting 0 is Bulk-Only, as bridges do. Over
+    /// Bulk-Only this model is not there.
+    UasBehindBulkOnly,
+}
+
+/// What a UAS disk is like.
+#[derive(Debug)]
+pub struct UasScript {
+    link: Link,
+    offer: Offer,
+    streams_exponent: u8,
+    units: Vec<LogicalUnit>,
+    faults: Vec<Fault>,
+    manners: Manners,
+}
+
+impl Default for UasScript {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl UasScript {
+    /// A good high-speed disk of 8 MiB.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            link: Link::High,
+            offer: Offer::UasAlone,
+            streams_exponent: 4,
+            units: Vec::new(),
+            faults: Vec::new(),
+            manners: Manners::default(),
+        }
+    }
+
+    /// At this speed.
+    #[must_use]
+    pub fn speed(mut self, link: Link) -> Self {
+        self.link = link;
+        self
+    }
+
+    /// With these settings.
+    #[must_use]
+    pub fn offer(mut self, offer: Offer) -> Self {
+        self.offer = offer;
+        self
+    }
+
+    /// With 2 to this power streams at SuperSpeed; 0 for none.
+    #[must_use]
+    pub fn streams(mut self, exponent: u8) -> Self {
+        self.streams_exponent = exponent;
+        self
+    }
+
+    /// With this unit, in the order of the calls.
+    #[must_use]
+    pub fn unit(mut self, unit: LogicalUnit) -> Self {
+        self.units.push(unit);
+        self
+    }
+
+    /// With this fault.
+    #[must_use]
+    pub fn fault(mut self, fault: Fault) -> Self {
+        self.faults.push(fault);
+        self
+    }
+
+    /// With these manners.
+    #[must_use]
+    pub fn manners(mut self, manners: Manners) -> Self {
+        self.manners = manners;
+        self
+    }
+
+    /// The disk.
+    #[must_use]
+    pub fn build(mut self) -> UasDisk {
+        if self.units.is_empty() {
+            self.units.push(LogicalUnit::disk(16_384, 512));
+        }
+        let violations = Violations::new();
+        let streams = match self.streams_exponent {
+            0 => 0,
+            exponent => 1 << exponent,
+        };
+        let mut function = Uas::new(Target::new(self.units, violations.clone()), streams);
+        function.faults = self.faults;
+        function.manners = self.manners;
+        let (offer, exponent) = (self.offer, self.streams_exponent);
+        let describe = move |link| descriptors(link, offer, exponent);
+        UasDisk {
+            shared: Arc::new(Mutex::new(Device::new(
+                self.link, function, violations, describe,
+            ))),
+        }
+    }
+}
+
+fn descriptors(link: Link, offer: Offer, exponent: u8) -> Descriptors {
+    let pipe = |number: usize| {
+        let address = PIPES[number];
+        let endpoint = Endpoint::bulk(address, link);
+        let endpoint = match (link.is_super(), number) {
+            (true, 0) => endpoint.burst_and_streams(0, 0),
+            (true, _) => endpoint.burst_and_streams(15, exponent),
+            (false, _) => endpoint,
+        };
+        // The pipe usage descriptor (UAS §5.2.3.5).
+        endpoint.raw(&[4, 0x24, number as u8 + 1, 0])
+    };
+    let mut uas = Interface::new(0).class(0x08, 0x06, 0x62);
+    for number in 0..4 {
+        uas = uas.endpoint(pipe(number));
+    }
+    let configuration = match offer {
+        Offer::UasAlone => Configuration::new(1).interface(uas),
+        Offer::UasBehindBulkOnly => {
+            let bulk_only = Interface::new(0)
+                .class(0x08, 0x06, 0x50)
+                .endpoint(Endpoint::bulk(0x81, link))
+                .endpoint(Endpoint::bulk(0x02, link));
+            Configuration::new(1)
+                .interface(bulk_only)
+                .interface(uas.alternate(1))
+        }
+    };
+    Descriptors::new(link, 0x1234, 0x0a5d).configuration(configuration)
+}
+
+/// A UAS disk. Clones are the same disk: one goes into the machine, the other stays with the test.
+#[derive(Clone)]
+pub struct UasDisk {
+    shared: Arc<Mutex<Device<Uas>>>,
+}
+
+impl UasDisk {
+    /// Every command as it travelled, oldest first.
+    #[must_use]
+    pub fn exchanges(&self) -> Vec<Exchange> {
+        self.lock().function.exchanges.clone()
+    }
+
+    /// Every task management function that came, oldest first.
+    #[must_use]
+    pub fn tasks(&self) -> Vec<Task> {
+        self.lock().function.tasks.clone()
+    }
+
+    /// The most commands that the device had at the same time.
+    #[must_use]
+    pub fn deepest(&self) -> usize {
+        let exchanges = self.exchanges();
+        let depths = exchanges.iter().map(|exchange| exchange.beside + 1);
+        depths.max().unwrap_or(0)
+    }
+
+    /// The ends of all bus resets.
+    #[must_use]
+    pub fn bus_resets(&self) -> Vec<Nanoseconds> {
+        self.lock().trace.resets.clone()
+    }
+
+    /// A block of unit 0 as the host would read it.
+    #[must_use]
+    pub fn block(&self, lba: u64) -> Vec<u8> {
+        let device = self.lock();
+        device.function.target.units[0].image.block(lba)
+    }
+
+    /// Changes anything while it runs.
+    pub fn change<R>(&self, work: impl FnOnce(&mut Device<Uas>) -> R) -> R {
+        work(&mut self.lock())
+    }
+
+    /// What the host did wrong; a test that provokes it must take it.
+    #[must_use]
+    pub fn faults(&self) -> Violations {
+        self.lock().violations.clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Device<Uas>> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl UsbDevice for UasDisk {
+    fn link(&self, now: Nanoseconds) -> Option<Link> {
+        self.lock().link(now)
+    }
+
+    fn link_changes_at(&self, now: Nanoseconds) -> Option<Nanoseconds> {
+        self.lock().link_changes_at(now)
+    }
+
+    fn power_on(&mut self, now: Nanoseconds) {
+        self.lock().power_on(now);
+    }
+
+    fn power_off(&mut self, now: Nanoseconds) {
+        self.lock().power_off(now);
+    }
+
+    fn bus_reset(&mut self, now: Nanoseconds, link: Link) {
+        self.lock().bus_reset(now, link);
+    }
+
+    fn transact(
+        &mut self,
+        now: Nanoseconds,
+        address: u8,
+        endpoint: u8,
+        packet: Packet<'_>,
+    ) -> Reply {
+        self.lock().transact(now, address, endpoint, packet)
+    }
+
+    fn ready_at(&self, endpoint: u8, stream: u16) -> Option<Nanoseconds> {
+        self.lock().ready_at(endpoint, stream)
+    }
+
+    fn streams_ready(&self, now: Nanoseconds, endpoint: u8) -> Vec<(Nanoseconds, u16)> {
+        self.lock().streams_ready(now, endpoint)
+    }
+
+    fn violations(&self) -> Vec<Violation> {
+        UsbDevice::violations(&*self.lock())
+    }
+}

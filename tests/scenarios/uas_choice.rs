@@ -1,0 +1,175 @@
+//! Whether a device is used over UAS or over Bulk-Only, and how it gets from one to the other.
+
+use crate::rig::{HIGH_PORT, OTHER_PORT, Rig};
+use rootport::block::BlockError;
+use rootport::block::queue::DiskId;
+use rootport::policy::{Policy, UasUse};
+use rootport::time::Duration;
+use rootport_models::device::uas::{Manners, TaskManner, What, on};
+use rootport_models::device::{BothDisk, BothScript, Script};
+
+const READ: u8 = 0x28;
+const WRITE: u8 = 0x2a;
+
+/// A command's deadline, an episode, and the readiness of a disk that starts anew.
+const PATIENCE: Duration = Duration::from_secs(10 + 20 + 20);
+
+fn plugged(script: BothScript) -> (Rig, DiskId, BothDisk) {
+    plugged_into(Rig::default(), script)
+}
+
+fn plugged_into(mut rig: Rig, script: BothScript) -> (Rig, DiskId, BothDisk) {
+    let device = script.build();
+    let disk = rig.disk(HIGH_PORT, device.clone());
+    (rig, disk, device)
+}
+
+fn usage(rig: &Rig, port: usize) -> String {
+    let unit = &rig.units_at(port)[0];
+    let usage = unit.usage.to_string();
+    assert!(usage.starts_with(unit.device.driver), "{usage}");
+    usage
+}
+
+/// A bridge that takes no task management function.
+fn hopeless() -> Manners {
+    Manners {
+        abort: TaskManner::Ignores,
+        unit_reset: TaskManner::Ignores,
+        ..Manners::default()
+    }
+}
+
+#[test]
+fn a_bridge_with_both_is_used_over_uas() {
+    let (mut rig, disk, device) = plugged(BothScript::new());
+    assert_eq!(usage(&rig, HIGH_PORT), "uas");
+    rig.check(disk, 0, 1024);
+    assert_eq!(device.commands().1, 0, "nothing over Bulk-Only");
+}
+
+#[test]
+fn a_bridge_that_the_table_or_the_string_names_is_used_over_bulk_only() {
+    let named = BothScript::new().ids(0x2537, 0x1068);
+    let (mut rig, disk, device) = plugged(named);
+    assert_eq!(usage(&rig, HIGH_PORT), "bot (quirk u)");
+    rig.check(disk, 0, 1024);
+    assert_eq!(device.commands().0, 0, "nothing over UAS");
+    assert!(
+        rig.machine
+            .log()
+            .iter()
+            .any(|line| line.contains("2537:1068: bot (quirk u)"))
+    );
+    for (string, expected) in [("1209:0002:u", "bot (quirk u)"), ("1209:0003:u", "uas")] {
+        let mut rig = Rig::default();
+        rig.host.set_quirks(string);
+        let (rig, ..) = plugged_into(rig, BothScript::new());
+        assert_eq!(usage(&rig, HIGH_PORT), expected);
+    }
+    let mut rig = Rig::default();
+    rig.host.set_quirks("2537:1068:");
+    let (rig, ..) = plugged_into(rig, BothScript::new().ids(0x2537, 0x1068));
+    assert_eq!(
+        usage(&rig, HIGH_PORT),
+        "uas",
+        "the string takes the letter away"
+    );
+}
+
+#[test]
+fn an_asmedia_of_unknown_kind_is_used_over_bulk_only_and_one_without_draw_over_uas() {
+    let asmedia = |power| BothScript::new().ids(0x174c, 0x55aa).max_power(power);
+    let (rig, ..) = plugged(asmedia(36));
+    assert_eq!(usage(&rig, HIGH_PORT), "bot (an ASMedia of unknown kind)");
+    let (rig, ..) = plugged(asmedia(0));
+    assert_eq!(usage(&rig, HIGH_PORT), "uas");
+}
+
+#[test]
+fn where_policy_says_so_no_device_is_used_over_uas() {
+    let mut rig = Rig::default();
+    rig.host.set_policy(Policy {
+        uas: UasUse::Never,
+        ..Policy::DEFAULT
+    });
+    let (mut rig, disk, device) = plugged_into(rig, BothScript::new());
+    assert_eq!(usage(&rig, HIGH_PORT), "bot (policy)");
+    rig.check(disk, 0, 64);
+    assert_eq!(device.commands().0, 0);
+}
+
+#[test]
+fn a_bridge_that_refuses_the_uas_setting_is_opened_again_over_bulk_only() {
+    let (mut rig, disk, device) = plugged(BothScript::new().refuses_uas());
+    assert_eq!(usage(&rig, HIGH_PORT), "bot (uas not opened: Stall)");
+    rig.check(disk, 0, 64);
+    assert_eq!(device.commands().0, 0);
+    assert!(
+        rig.age() < Duration::from_secs(5),
+        "without waiting for anything"
+    );
+}
+
+#[test]
+fn two_resets_in_a_minute_are_the_end_of_uas_and_cost_no_request() {
+    let script = BothScript::new()
+        .manners(hopeless())
+        .fault(on(WRITE, What::Hang));
+    let (mut rig, disk, device) = plugged(script);
+    assert_eq!(usage(&rig, HIGH_PORT), "uas");
+    rig.check(disk, 0, 8);
+    let written = rig.within(PATIENCE, |rig| rig.write(disk, 9, &[7; 512]));
+    assert_eq!(written, Ok(()));
+    assert_eq!(device.block(9), [7; 512]);
+    assert_eq!(usage(&rig, HIGH_PORT), "bot (fell back: 2 resets in 60 s)");
+    let log = rig.machine.log();
+    let told = |line: &&String| line.contains("bot (fell back: 2 resets in 60 s)");
+    assert_eq!(log.iter().filter(told).count(), 1);
+    let flushed = rig.flush(disk);
+    assert!(
+        matches!(flushed, Ok(()) | Err(BlockError::WritesMayBeLost)),
+        "{flushed:?}"
+    );
+    rig.check(disk, 100, 64);
+}
+
+#[test]
+fn one_reset_is_forgiven_and_forgotten_after_a_minute() {
+    let script = BothScript::new().manners(hopeless());
+    let (mut rig, disk, device) = plugged(script);
+    for _ in 0..3 {
+        device.change(|device| {
+            device.function.uas.faults = vec![on(READ, What::Hang).times(1)];
+        });
+        rig.within(PATIENCE, |rig| rig.check(disk, 0, 1));
+        assert_eq!(usage(&rig, HIGH_PORT), "uas");
+        rig.run(Duration::from_secs(61));
+    }
+    assert_eq!(device.commands().1, 0);
+}
+
+#[test]
+fn a_device_that_fell_back_and_was_pulled_is_used_over_uas_again() {
+    let script = BothScript::new().fault(on(READ, What::Hang).after(1).times(2));
+    let (mut rig, disk, device) = plugged(script.manners(hopeless()));
+    rig.check(disk, 0, 1);
+    assert_eq!(usage(&rig, HIGH_PORT), "bot (fell back: 2 resets in 60 s)");
+    rig.unplug(HIGH_PORT);
+    let disk = rig.disk(HIGH_PORT, device);
+    assert_eq!(usage(&rig, HIGH_PORT), "uas");
+    rig.check(disk, 0, 64);
+}
+
+#[test]
+fn the_disk_beside_it_goes_on_while_a_bridge_falls_back() {
+    let script = BothScript::new()
+        .manners(hopeless())
+        .fault(on(READ, What::Hang).after(1));
+    let (mut rig, disk, _) = plugged(script);
+    let neighbour = rig.disk(OTHER_PORT, Script::new().build());
+    rig.within(PATIENCE, |rig| rig.check(disk, 0, 1));
+    assert_eq!(usage(&rig, HIGH_PORT), "bot (fell back: 2 resets in 60 s)");
+    assert_eq!(usage(&rig, OTHER_PORT), "bot");
+    rig.check(neighbour, 0, 64);
+}
