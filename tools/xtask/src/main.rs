@@ -30,6 +30,9 @@ enum Task {
         /// The shortest runs: good for the counts, not for the times
         #[arg(long)]
         quick: bool,
+        /// Only what the timed models say, which needs no emulator
+        #[arg(long)]
+        timed: bool,
     },
     /// Run everything that CI runs: the checks, the host's tests, the QEMU tests
     Test,
@@ -120,7 +123,7 @@ fn perform(task: Task) -> Result<()> {
             device,
             disk,
         }),
-        Task::Bench { quick } => bench::run(bench::Options { quick }),
+        Task::Bench { quick, timed } => bench::run(bench::Options { quick, timed }),
         Task::Test => test::run(),
         Task::Check => check::run(),
         Task::Image { board } => {

@@ -7,6 +7,7 @@
 //! | [`traffic`] | counts what QEMU's trace says about the controller, between the same lines |
 //! | [`weight`] | sums up the sections of the smallest image |
 //! | [`figures`] | what follows from all that: the figures, each with its target |
+//! | [`timed`] | what disks reach on the timed models, and what was published for real ones |
 //! | [`table`] | the table on the console and in `docs/performance.md` |
 //!
 //! What is counted is explained in `docs/performance.md`.
@@ -15,6 +16,7 @@ pub mod figures;
 pub mod runs;
 pub mod sample;
 pub mod table;
+pub mod timed;
 pub mod traffic;
 pub mod weight;
 
@@ -29,6 +31,8 @@ use runs::Runs;
 pub struct Options {
     /// The shortest runs: good for the counts, not for the times.
     pub quick: bool,
+    /// Only the timed models.
+    pub timed: bool,
 }
 
 /// The board that is measured.
@@ -40,13 +44,19 @@ const BOARD: &str = "qemu-virt";
 ///
 /// When a run fails. A figure that misses its target is no error: the table says so.
 pub fn run(options: Options) -> Result<()> {
+    let text = timed::measure()?;
+    println!("{text}");
+    table::write(&timed::PLACE, &text)?;
+    if options.timed {
+        return Ok(());
+    }
     packages::ensure(&packages::QEMU)?;
     let board = board::named(BOARD)?;
     let runs = Runs::perform(&board, options)?;
     let figures = figures::all(&runs)?;
     let text = table::render(&figures);
     println!("{text}");
-    let path = table::write(&text)?;
+    let path = table::write(&table::PLACE, &text)?;
     let missed = figures.iter().filter(|figure| figure.misses()).count();
     say(format!(
         "{missed} figures miss their target; the table is in {}",
