@@ -299,11 +299,12 @@ impl Machine {
         tags
     }
 
-    /// Whether nothing is due, on any pipe.
+    /// Whether nothing is due, on any pipe; without streams the one status read is posted too.
     #[inline]
     #[must_use]
     pub fn is_quiet(&self) -> bool {
-        self.due.is_empty() && self.wanted == [PipeWork::None; 4] && !self.gave_up
+        let listens = self.reading || self.mode == Mode::Streams;
+        listens && self.due.is_empty() && self.wanted == [PipeWork::None; 4] && !self.gave_up
     }
 
     /// Begins a command, whose tag is free, where nothing is in its way: `true`. Its status read, its

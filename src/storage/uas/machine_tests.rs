@@ -942,6 +942,19 @@ fn run_at_random(mode: Mode, seed: &mut u64) {
 }
 
 #[test]
+fn a_machine_without_streams_is_not_quiet_while_its_status_read_is_missing() {
+    let mut machine = begun(Mode::Ready, &[(1, READ)]);
+    assert!(machine.is_quiet());
+    machine.step(Input::Status {
+        stream: None,
+        result: Ok(Ok(StatusUnit::ReadReady(tag(9)))),
+    });
+    assert!(!machine.is_quiet());
+    assert_eq!(machine.next_action(), LISTEN);
+    assert!(machine.is_quiet());
+}
+
+#[test]
 fn a_pipe_that_was_found_halted_as_it_was_recalled_has_its_device_s_halt_cleared_once() {
     let halted = Input::Operated(Err(UsbError::Controller(HostError::Halted)));
     let clear = Action::ClearHalt(UasPipe::DataIn);
