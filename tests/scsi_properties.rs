@@ -39,7 +39,7 @@ fn block_length() -> impl Strategy<Value = BlockLength> {
 
 /// First block and count that a READ or WRITE block names, read back by hand.
 fn named_blocks(cdb: &Cdb) -> (u64, u32) {
-    let bytes = cdb.as_slice();
+    let bytes = cdb.to_bytes();
     let number = |range: std::ops::Range<usize>| {
         bytes[range]
             .iter()
@@ -148,7 +148,7 @@ proptest! {
         prop_assert_eq!(fixed, descriptor);
         prop_assert_eq!(fixed.key as u8, key);
         prop_assert_eq!((fixed.asc, fixed.ascq), (asc, ascq));
-        prop_assert_eq!(fixed.information, Some(u64::from(block)));
+        prop_assert_eq!(fixed.information(), Some(u64::from(block)));
     }
 
     #[test]
@@ -235,7 +235,7 @@ proptest! {
                 prop_assert_eq!(bytes[12], status);
             }
             Err(CswFault::WrongLength { found }) => {
-                prop_assert!(found == bytes.len() && found != 13);
+                prop_assert!(found as usize == bytes.len() && found != 13);
             }
             Err(CswFault::WrongSignature { .. }) => prop_assert_ne!(&bytes[..4], b"USBS"),
             Err(CswFault::WrongTag { found }) => {

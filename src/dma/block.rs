@@ -92,6 +92,50 @@ impl<const N: usize> Block<'_, N> {
     }
 }
 
+/// Structures of `N` bytes, one behind the other from the start of a piece of the pool: a ring. That
+/// they lie in the piece was checked when the row was made; an index is checked by one comparison.
+///
+/// It stays valid as the piece's own handle does: memory of the pool is memory of the pool, also
+/// when it was given back.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<const N: usize> {
+    start: NonNull<u8>,
+    count: u32,
+}
+
+// SAFETY: an address in the pool, accessed with single volatile loads and stores; no tie to a thread.
+unsafe impl<const N: usize> Send for Row<N> {}
+
+impl<const N: usize> Row<N> {
+    /// # Safety
+    ///
+    /// `count` times `N` bytes at `start`, which is a multiple of 4 as `N` is, lie in a piece of the
+    /// pool.
+    pub(super) unsafe fn new(start: NonNull<u8>, count: u32) -> Self {
+        const { assert!(N.is_multiple_of(4)) }
+        Self { start, count }
+    }
+
+    /// The structure with this index, if there are so many.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, index: u32) -> Option<Block<'_, N>> {
+        // SAFETY: inside the row, which lies in the pool.
+        (index < self.count).then(|| unsafe { Block::new(self.start.add(index as usize * N)) })
+    }
+
+    /// The field at byte `OFFSET` of the structure with this index, to be looked at often. An index
+    /// outside means the first structure.
+    #[inline]
+    #[must_use]
+    pub fn watch<const OFFSET: usize>(&self, index: u32) -> Watched {
+        const { assert!(OFFSET.is_multiple_of(4) && OFFSET + 4 <= N) }
+        let index = if index < self.count { index } else { 0 };
+        // SAFETY: inside the row, which holds one structure at least where there is one to watch.
+        unsafe { Watched::new(self.start.add(index as usize * N + OFFSET).cast()) }
+    }
+}
+
 /// One 32-bit field of a piece of the pool that a device writes and the driver looks at again and
 /// again. Where it lies was checked when it was made.
 ///

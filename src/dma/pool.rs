@@ -8,7 +8,7 @@
 
 use core::ptr::NonNull;
 
-use super::{Block, BusAddress, CoherentRegion, Watched};
+use super::{Block, BusAddress, CoherentRegion, Row};
 use crate::arch;
 
 /// What a piece of the pool is, for the ledger and its diagnostics.
@@ -383,14 +383,14 @@ impl Allocation {
         fits.then(|| unsafe { Block::new(self.cpu.add(offset)) })
     }
 
-    /// The 32-bit field at byte `offset`, to be looked at often. An offset outside the piece means its
-    /// first field.
-    #[inline]
+    /// Its first structures of `N` bytes: `count` of them, or as many as it holds, and one at least.
+    /// `N` is a multiple of 4, and at most 128.
     #[must_use]
-    pub fn watch(&self, offset: usize) -> Watched {
-        let field = self.at::<u32>(offset).unwrap_or(self.cpu.cast());
-        // SAFETY: a piece has at least 128 bytes and is aligned to as many; `at` checks the rest.
-        unsafe { Watched::new(field) }
+    pub fn row<const N: usize>(&self, count: u32) -> Row<N> {
+        const { assert!(N.is_multiple_of(4) && N <= GRANULE) }
+        let most = (self.length / N) as u32;
+        // SAFETY: inside the piece, which has at least 128 bytes and is aligned to as many.
+        unsafe { Row::new(self.cpu, count.clamp(1, most.max(1))) }
     }
 
     #[inline]

@@ -180,21 +180,23 @@ impl Pieces {
 }
 
 impl Mapping {
-    /// Maps `buffer` for a transfer and makes the first pass of cache maintenance.
+    /// Maps `buffer` for a transfer and makes the first pass of cache maintenance. The mapping is made
+    /// in `place`, which is empty.
     ///
     /// `bounce` holds the ends of a read that share cache lines.
     ///
     /// # Errors
     ///
-    /// [`MapError`] says why the controller cannot reach the buffer; nothing was changed.
+    /// [`MapError`] says why the controller cannot reach the buffer: the mapping is void.
     #[inline]
-    pub(crate) fn map(
+    pub(crate) fn map<'p>(
+        place: &'p mut Option<Self>,
         dma: &impl Dma,
         rules: SegmentRules,
         buffer: RawBuffer,
         direction: DataDirection,
         bounce: Option<&Allocation>,
-    ) -> Result<Self, MapError> {
+    ) -> Result<&'p Self, MapError> {
         u32::try_from(buffer.length).map_err(|_| MapError::TooLong)?;
         let bus = dma
             .bus_address(buffer.start, buffer.length)
@@ -207,14 +209,14 @@ impl Mapping {
             DataDirection::ToDevice => Care::None,
             DataDirection::FromDevice => Care::Invalidate,
         };
-        let mut mapping = Self {
+        let mapping = place.insert(Self {
             buffer,
             bus,
             care,
             bounced: None,
-        };
+        });
         if !dma.coherent() {
-            mapping.hand_over(dma, rules, bounce)?;
+            mapping.bounced = hand_over(dma, rules, buffer, direction, bounce)?;
         }
         Ok(mapping)
     }
@@ -231,27 +233,6 @@ impl Mapping {
             care: Care::Coherent,
             bounced: None,
         }
-    }
-
-    /// The first pass. A buffer that is in step already needs none.
-    fn hand_over(
-        &mut self,
-        dma: &impl Dma,
-        rules: SegmentRules,
-        bounce: Option<&Allocation>,
-    ) -> Result<(), MapError> {
-        let buffer = self.buffer;
-        if self.care == Care::Invalidate {
-            let grain = rules.grain.max(dma.cache_line());
-            self.bounced = self
-                .bounce_ends(dma.cache_line(), grain, bounce)
-                .inspect_err(|_| dma.returned(buffer.start, buffer.length))?;
-        }
-        if !buffer.in_step {
-            let middle = self.middle();
-            dma.clean(middle.start, middle.length);
-        }
-        Ok(())
     }
 
     /// The one piece to transfer, where nothing is bounced.
@@ -292,10 +273,7 @@ impl Mapping {
     /// Bytes of the first and of the last piece that go through the bounce area.
     #[inline]
     fn ends(&self) -> (usize, usize) {
-        match &self.bounced {
-            None => (0, 0),
-            Some(ends) => (ends.head.length, ends.tail.length),
-        }
+        lengths(&self.bounced)
     }
 
     /// Bytes that go through the bounce area.
@@ -348,45 +326,7 @@ impl Mapping {
 
     /// The part of the buffer that the device reaches directly.
     fn middle(&self) -> RawBuffer {
-        let (head, tail) = self.ends();
-        let length = self.buffer.length - head - tail;
-        self.buffer.slice(head, length).unwrap_or(RawBuffer {
-            length: 0,
-            ..self.buffer
-        })
-    }
-
-    /// The ends that share a cache line go through the bounce area, each up to a multiple of
-    /// `grain`.
-    fn bounce_ends(
-        &self,
-        line: usize,
-        grain: usize,
-        bounce: Option<&Allocation>,
-    ) -> Result<Option<BouncedEnds>, MapError> {
-        let start = self.buffer.start.addr().get();
-        let end = start + self.buffer.length;
-        if start.is_multiple_of(line) && end.is_multiple_of(line) {
-            return Ok(None);
-        }
-        let head = if start.is_multiple_of(line) {
-            0
-        } else {
-            (grain - start % grain).min(self.buffer.length)
-        };
-        let rest = self.buffer.length - head;
-        let tail = if rest == 0 || end.is_multiple_of(line) {
-            0
-        } else {
-            (end % grain).min(rest)
-        };
-        let bounce = bounce.ok_or(MapError::NoBounce)?;
-        // The head keeps its offset in the grain, so that it ends where the middle begins.
-        let head_offset = if head == 0 { 0 } else { start % grain };
-        Ok(Some(BouncedEnds {
-            head: bounce.raw(head_offset, head).ok_or(MapError::NoBounce)?,
-            tail: bounce.raw(grain, tail).ok_or(MapError::NoBounce)?,
-        }))
+        middle(self.buffer, self.ends())
     }
 
     /// Copies `length` bytes of a bounced end to byte `offset` of the buffer.
@@ -401,6 +341,79 @@ impl Mapping {
             }
         }
     }
+}
+
+/// The first pass. A buffer that is in step already needs none.
+#[inline(never)]
+fn hand_over(
+    dma: &impl Dma,
+    rules: SegmentRules,
+    buffer: RawBuffer,
+    direction: DataDirection,
+    bounce: Option<&Allocation>,
+) -> Result<Option<BouncedEnds>, MapError> {
+    let line = dma.cache_line();
+    let bounced = match direction {
+        DataDirection::ToDevice => None,
+        DataDirection::FromDevice => bounce_ends(&buffer, line, rules.grain.max(line), bounce)
+            .inspect_err(|_| dma.returned(buffer.start, buffer.length))?,
+    };
+    if !buffer.in_step {
+        let middle = middle(buffer, lengths(&bounced));
+        dma.clean(middle.start, middle.length);
+    }
+    Ok(bounced)
+}
+
+/// The ends that share a cache line go through the bounce area, each up to a multiple of
+/// `grain`.
+fn bounce_ends(
+    buffer: &RawBuffer,
+    line: usize,
+    grain: usize,
+    bounce: Option<&Allocation>,
+) -> Result<Option<BouncedEnds>, MapError> {
+    let start = buffer.start.addr().get();
+    let end = start + buffer.length;
+    if start.is_multiple_of(line) && end.is_multiple_of(line) {
+        return Ok(None);
+    }
+    let head = if start.is_multiple_of(line) {
+        0
+    } else {
+        (grain - start % grain).min(buffer.length)
+    };
+    let rest = buffer.length - head;
+    let tail = if rest == 0 || end.is_multiple_of(line) {
+        0
+    } else {
+        (end % grain).min(rest)
+    };
+    let bounce = bounce.ok_or(MapError::NoBounce)?;
+    // The head keeps its offset in the grain, so that it ends where the middle begins.
+    let head_offset = if head == 0 { 0 } else { start % grain };
+    Ok(Some(BouncedEnds {
+        head: bounce.raw(head_offset, head).ok_or(MapError::NoBounce)?,
+        tail: bounce.raw(grain, tail).ok_or(MapError::NoBounce)?,
+    }))
+}
+
+/// Bytes of the ends that go through the bounce area.
+#[inline]
+fn lengths(bounced: &Option<BouncedEnds>) -> (usize, usize) {
+    match bounced {
+        None => (0, 0),
+        Some(ends) => (ends.head.length, ends.tail.length),
+    }
+}
+
+/// What is left of a buffer without its ends.
+fn middle(buffer: RawBuffer, (head, tail): (usize, usize)) -> RawBuffer {
+    let length = buffer.length - head - tail;
+    buffer.slice(head, length).unwrap_or(RawBuffer {
+        length: 0,
+        ..buffer
+    })
 }
 
 #[cfg(test)]

@@ -76,7 +76,7 @@ fn mapped(
     bounce.write_bytes(0, &[0xbb; 8192]);
     let mut data = Box::new(Page([0; 16384]));
     let buffer = RawBuffer::of(&mut data.0[offset..offset + length]);
-    let mapping = Mapping::map(&dma, rules, buffer, direction, Some(&bounce)).unwrap();
+    let mapping = map(&dma, rules, buffer, direction, Some(&bounce)).unwrap();
     let base = buffer.start.addr().get() - offset;
     check(&mapping, &bounce, base);
     mapping.unmap(&dma, length);
@@ -86,6 +86,18 @@ fn mapped(
         .into_iter()
         .map(|(call, at, length)| (call, at - base, length));
     (calls.collect(), data)
+}
+
+fn map(
+    dma: &Recorder,
+    rules: SegmentRules,
+    buffer: RawBuffer,
+    direction: DataDirection,
+    bounce: Option<&Allocation>,
+) -> Result<Mapping, MapError> {
+    let mut place = None;
+    Mapping::map(&mut place, dma, rules, buffer, direction, bounce)?;
+    Ok(place.unwrap())
 }
 
 #[test]
@@ -117,7 +129,7 @@ fn a_buffer_in_step_is_not_cleaned_again_and_still_invalidated() {
     let mut buffer = RawBuffer::of(&mut data.0[..512]);
     buffer.in_step = true;
     for direction in [DataDirection::ToDevice, DataDirection::FromDevice] {
-        let mapping = Mapping::map(&dma, XHCI, buffer, direction, None).unwrap();
+        let mapping = map(&dma, XHCI, buffer, direction, None).unwrap();
         mapping.unmap(&dma, 512);
     }
     let start = buffer.start.addr().get();
@@ -236,8 +248,7 @@ fn a_short_read_copies_no_more_of_the_tail_than_came() {
     bounce.write_bytes(0, &[0xbb; 256]);
     let mut data = Box::new(Page([0; 16384]));
     let buffer = RawBuffer::of(&mut data.0[64..192 + 10]);
-    let mapping =
-        Mapping::map(&dma, XHCI, buffer, DataDirection::FromDevice, Some(&bounce)).unwrap();
+    let mapping = map(&dma, XHCI, buffer, DataDirection::FromDevice, Some(&bounce)).unwrap();
     mapping.unmap(&dma, 130);
     assert_eq!(data.0[192..195], [0xbb, 0xbb, 0]);
 }
@@ -253,7 +264,7 @@ fn a_buffer_above_the_mask_is_refused_before_anything_is_touched() {
         mask: 0xffff,
         grain: 1,
     };
-    let result = Mapping::map(
+    let result = map(
         &dma,
         rules,
         RawBuffer::of(&mut data),

@@ -39,13 +39,49 @@ pub struct Request {
     pub timeout: Duration,
 }
 
-/// Who wants a command: a place in the stack's tables, given back with the end.
+/// Who wants a command: a place in one of the stack's tables, given back with the end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Client {
+pub struct Client {
+    /// Which table.
+    pub kind: ClientKind,
+    /// Which place.
+    pub index: u8,
+    /// Which piece of a request.
+    pub piece: Piece,
+}
+
+/// What wants a command.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ClientKind {
     /// The bring-up of a unit.
-    Unit(u8),
-    /// A request, for this piece of it.
-    Request(u8, Piece),
+    Unit,
+    /// A request.
+    Request,
+}
+
+impl Client {
+    /// The bring-up of a unit.
+    #[must_use]
+    pub const fn unit(index: u8) -> Self {
+        Self {
+            kind: ClientKind::Unit,
+            index,
+            piece: Piece {
+                first: 0,
+                blocks: 0,
+            },
+        }
+    }
+
+    /// A request, for a piece of it.
+    #[must_use]
+    pub const fn request(index: u8, piece: Piece) -> Self {
+        Self {
+            kind: ClientKind::Request,
+            index,
+            piece,
+        }
+    }
 }
 
 /// How a command ended at the device.
@@ -106,3 +142,15 @@ pub enum Fault {
 
 /// The end of a [`Request`].
 pub type Outcome = Result<Completion, TransportError>;
+
+/// A command that has ended, and for whom. Aligned so that it is copied in whole words.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C, align(8))]
+pub struct Ended {
+    /// How.
+    pub outcome: Outcome,
+    /// For whom.
+    pub client: Client,
+}
+
+const _: () = assert!(size_of::<Outcome>() <= 16, "it travels in two registers");

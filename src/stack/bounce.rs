@@ -9,7 +9,7 @@ use crate::block::queue::{Operation, Piece, RequestSlot};
 use crate::dma::{Bounced, DataDirection, MapError, Owner, Pool, RawBuffer};
 use crate::platform::Platform;
 use crate::scsi::cdb::DataPhase;
-use crate::scsi::transport::{Client, DataPlace, Outcome, Request, TransportError};
+use crate::scsi::transport::{Client, ClientKind, DataPlace, Outcome, Request, TransportError};
 use crate::usb::Driver;
 
 const EXHAUSTED: TransportError = TransportError::Memory(MapError::BounceExhausted);
@@ -23,15 +23,14 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         client: Client,
         request: &Request,
     ) -> Result<(Client, Request), TransportError> {
-        let (Client::Request(index, piece), DataPlace::Caller(buffer)) = (client, request.data)
-        else {
+        let (ClientKind::Request, DataPlace::Caller(buffer)) = (client.kind, request.data) else {
             return Err(EXHAUSTED);
         };
         let device = self.functions.get(usize::from(function));
         let device = device.and_then(|slot| slot.function.device());
         let rules = device.and_then(|device| self.bus.segment_rules(device));
         let grain = rules.map_or(1, |rules| rules.grain);
-        let slot = self.requests.get_mut(usize::from(index));
+        let slot = self.requests.get_mut(usize::from(client.index));
         let slot = slot.ok_or(EXHAUSTED)?;
         if slot.bounced.is_some() {
             return Err(TransportError::Busy);
@@ -50,7 +49,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let memory = memory.map_err(TransportError::Memory)?;
         let mut command = *request;
         if memory.length() < buffer.length {
-            slot.not_issued(piece);
+            slot.not_issued(client.piece);
             if let Ok(shorter) = unit.command_within(slot, &self.policy, memory.length() as u32) {
                 let timeout = request.timeout;
                 command = Request { timeout, ..shorter };
@@ -62,7 +61,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                 command.data = bounced.data().map_or(command.data, DataPlace::Pool);
                 let piece = slot.piece;
                 slot.bounced = Some((piece, bounced));
-                Ok((Client::Request(index, piece), command))
+                Ok((Client::request(client.index, piece), command))
             }
             None => {
                 pool.free(memory);

@@ -3,15 +3,32 @@
 
 use super::Host;
 use crate::block::BlockError;
-use crate::block::queue::{Piece, RequestSlot, RequestState};
+use crate::block::queue::{Piece, RequestSlot};
 use crate::dma::MapError;
 use crate::platform::Platform;
-use crate::scsi::transport::{Client, DataPlace, Outcome, Request, TransportError};
-use crate::scsi::unit::{Next, UnitEntry, UnitState, transport_failed};
-use crate::storage::function::Ended;
+use crate::scsi::transport::{
+    Client, ClientKind, DataPlace, Ended, Outcome, Request, TransportError,
+};
+use crate::scsi::unit::{Next, UnitEntry, UnitState, has_relapsed, transport_failed};
 use crate::storage::uas::transport::Tools;
 use crate::time::{Duration, Instant};
 use crate::usb::Driver;
+
+/// Which requests may want a command. Whoever begins to want one says so; looking for one finds out
+/// that nobody does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Hunger {
+    Nobody,
+    /// None but the newest.
+    Newest,
+    /// Any number of them.
+    Several,
+}
+
+#[inline]
+fn wants_command(slot: &RequestSlot) -> bool {
+    slot.is_waiting() && slot.wants_command()
+}
 
 /// Whether a function takes another command now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,16 +41,14 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     /// Gives a function the commands that it takes now.
     pub(super) fn schedule(&mut self, function: u8, now: Instant) {
         while self.is_idle(function) {
-            let next = match self.next_bring_up(function) {
-                Some(unit) => self.bring_up_command(function, unit, now),
+            let room = match self.next_bring_up(function) {
+                Some(unit) => self.issue_bring_up(function, unit, now),
                 None => match self.next_request(function) {
-                    Some(request) => self.request_command(function, request, now),
+                    Some(request) => self.issue_request(function, request, now),
                     None => return,
                 },
             };
-            if let Some((client, command)) = next
-                && self.begin(function, client, &command, now) == Room::None
-            {
+            if room == Room::None {
                 return;
             }
         }
@@ -66,41 +81,46 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
 
     /// The oldest waiting request on a unit of the function that may have a command now.
     #[inline]
-    fn next_request(&self, function: u8) -> Option<u8> {
-        match self.waiting {
-            0 => None,
-            // Most likely nobody waits but who has just come.
-            1 if self.is_next(self.newest, function) => Some(self.newest),
-            _ => self.oldest_request(function),
+    fn next_request(&mut self, function: u8) -> Option<u8> {
+        match self.hunger {
+            Hunger::Nobody => None,
+            Hunger::Newest => {
+                let slot = self.requests.get(usize::from(self.newest))?;
+                if !wants_command(slot) {
+                    self.hunger = Hunger::Nobody;
+                    return None;
+                }
+                self.is_next(slot, function).then_some(self.newest)
+            }
+            Hunger::Several => self.oldest_request(function),
         }
     }
 
-    /// Whether a request waits for a command of the function.
+    /// Whether a request that wants a command may have one of the function now.
     #[inline]
-    fn is_next(&self, request: u8, function: u8) -> bool {
-        let slot = self.requests.get(usize::from(request));
-        slot.is_some_and(|slot| self.wants_command_of(slot, function))
+    fn is_next(&self, slot: &RequestSlot, function: u8) -> bool {
+        self.is_unit_of(slot.disk.index, function)
+            && (self.changes == 0 || !self.takes_several(function) || !self.must_wait(slot))
     }
 
     #[inline]
-    fn wants_command_of(&self, slot: &RequestSlot, function: u8) -> bool {
-        slot.state == RequestState::Waiting
-            && slot.wants_command()
-            && self.is_unit_of(slot.disk.index, function)
+    fn takes_several(&self, function: u8) -> bool {
+        let slot = self.functions.get(usize::from(function));
+        slot.is_some_and(|slot| slot.function.takes_several())
     }
 
     #[inline(never)]
-    fn oldest_request(&self, function: u8) -> Option<u8> {
-        let slot = self.functions.get(usize::from(function))?;
-        let several = slot.function.takes_several();
+    fn oldest_request(&mut self, function: u8) -> Option<u8> {
         let mut oldest: Option<(u32, u8)> = None;
+        self.hunger = Hunger::Nobody;
         for (index, slot) in (0_u8..).zip(self.requests.iter()) {
-            if !self.wants_command_of(slot, function) {
+            if !wants_command(slot) {
                 continue;
             }
+            self.hunger = Hunger::Several;
             // Sequence numbers wrap: the difference tells the order.
             let age = self.sequence.wrapping_sub(slot.sequence);
-            if oldest.is_none_or(|(oldest, _)| age > oldest) && !(several && self.must_wait(slot)) {
+            if oldest.is_none_or(|(oldest, _)| age > oldest) && self.is_next(slot, function) {
                 oldest = Some((age, index));
             }
         }
@@ -108,10 +128,11 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     }
 
     /// Whether an older request of the same unit is in a request's way.
+    #[inline(never)]
     fn must_wait(&self, slot: &RequestSlot) -> bool {
         let age = self.sequence.wrapping_sub(slot.sequence);
         self.requests.iter().any(|other| {
-            other.state == RequestState::Waiting
+            other.is_waiting()
                 && other.disk == slot.disk
                 && self.sequence.wrapping_sub(other.sequence) > age
                 && other.conflicts(slot)
@@ -125,21 +146,18 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         })
     }
 
-    /// The next command of a unit's bring-up, which counts as issued.
+    /// Issues the next command of a unit's bring-up.
     #[cold]
     #[inline(never)]
-    fn bring_up_command(
-        &mut self,
-        function: u8,
-        unit: u8,
-        now: Instant,
-    ) -> Option<(Client, Request)> {
-        let entry = self.units.get_mut(usize::from(unit))?;
+    fn issue_bring_up(&mut self, function: u8, unit: u8, now: Instant) -> Room {
+        let Some(entry) = self.units.get_mut(usize::from(unit)) else {
+            return Room::Perhaps;
+        };
         let UnitState::BringUp(_, next) = &mut entry.state else {
-            return None;
+            return Room::Perhaps;
         };
         let Next::Issue(command) = *next else {
-            return None;
+            return Room::Perhaps;
         };
         *next = Next::Ended;
         let lun = entry.lun;
@@ -150,31 +168,29 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             data: DataPlace::Scratch,
             timeout: timeout.min(self.policy.bring_up),
         };
-        Some((Client::Unit(unit), request))
+        self.begin_rarely(function, Client::unit(unit), &request, now)
     }
 
-    /// The next command of a request, which counts as issued. `None`: the request has ended without
-    /// one.
+    /// Issues the next command of a request, or ends the request without one.
     #[inline]
-    fn request_command(
-        &mut self,
-        function: u8,
-        request: u8,
-        now: Instant,
-    ) -> Option<(Client, Request)> {
-        let slot = self.requests.get_mut(usize::from(request))?;
-        let unit = self.units.get_mut(usize::from(slot.disk.index))?;
+    fn issue_request(&mut self, function: u8, request: u8, now: Instant) -> Room {
+        let Some(slot) = self.requests.get_mut(usize::from(request)) else {
+            return Room::Perhaps;
+        };
+        let Some(unit) = self.units.get_mut(usize::from(slot.disk.index)) else {
+            return Room::Perhaps;
+        };
         let interrupted = slot.interruptions != 0;
         match unit.command_for(slot, &self.policy) {
             Ok(mut command) => {
-                let client = Client::Request(request, slot.piece);
+                let client = Client::request(request, slot.piece);
                 let left = self.time_left(function, interrupted, now);
                 command.timeout = command.timeout.min(left);
-                Some((client, command))
+                self.begin(function, client, &command, now)
             }
             Err(error) => {
                 self.end_request(request, Err(error));
-                None
+                Room::Perhaps
             }
         }
     }
@@ -196,7 +212,19 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         Duration::MAX
     }
 
-    #[inline]
+    #[cold]
+    #[inline(never)]
+    fn begin_rarely(
+        &mut self,
+        function: u8,
+        client: Client,
+        request: &Request,
+        now: Instant,
+    ) -> Room {
+        self.begin(function, client, request, now)
+    }
+
+    #[inline(always)]
     fn begin(&mut self, function: u8, client: Client, request: &Request, now: Instant) -> Room {
         let Some(slot) = self.functions.get_mut(usize::from(function)) else {
             return Room::None;
@@ -245,7 +273,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                 Room::None
             }
             Err(error) => {
-                self.client_told(function, client, Err(error), now);
+                self.client_told_of(function, client, error, now);
                 Room::Perhaps
             }
         }
@@ -254,15 +282,17 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     /// A function had no room for a command after all.
     #[cold]
     fn not_issued(&mut self, client: Client, request: &Request) {
-        match client {
-            Client::Unit(unit) => {
-                if let Some(entry) = self.units.get_mut(usize::from(unit))
+        self.hunger = Hunger::Several;
+        match client.kind {
+            ClientKind::Unit => {
+                if let Some(entry) = self.units.get_mut(usize::from(client.index))
                     && let UnitState::BringUp(_, next) = &mut entry.state
                 {
                     *next = Next::Issue(request.command);
                 }
             }
-            Client::Request(request, piece) => {
+            ClientKind::Request => {
+                let (request, piece) = (client.index, client.piece);
                 self.end_bounce(request, piece, Err(TransportError::Busy));
                 if let Some(slot) = self.requests.get_mut(usize::from(request)) {
                     slot.not_issued(piece);
@@ -274,8 +304,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     /// A command of a function has ended, and perhaps others with it.
     #[inline]
     pub(super) fn commands_ended(&mut self, function: u8, first: Ended, now: Instant) {
-        let (client, outcome) = first;
-        self.command_ended(function, client, outcome, now);
+        self.command_ended(function, first, now);
         let slot = self.functions.get(usize::from(function));
         if slot.is_some_and(|slot| slot.function.takes_several()) {
             self.others_ended(function, now);
@@ -285,10 +314,17 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         }
     }
 
+    /// The same where it is not a transfer that has ended a command.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn commands_ended_rarely(&mut self, function: u8, first: Ended, now: Instant) {
+        self.commands_ended(function, first, now);
+    }
+
     #[inline(never)]
     fn others_ended(&mut self, function: u8, now: Instant) {
-        while let Some((client, outcome)) = self.take_ended(function, now) {
-            self.command_ended(function, client, outcome, now);
+        while let Some(ended) = self.take_ended(function, now) {
+            self.command_ended(function, ended, now);
         }
         self.note_deadline(function);
     }
@@ -306,28 +342,59 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
 
     /// A command of a function has ended: whoever wanted it is told, and may want another.
     #[inline]
-    fn command_ended(&mut self, function: u8, client: Client, outcome: Outcome, now: Instant) {
-        let keeps_waiting = self.climb_after(function, outcome, now);
-        match (client, outcome) {
-            (Client::Request(request, piece), Err(error)) if keeps_waiting => {
+    fn command_ended(&mut self, function: u8, ended: Ended, now: Instant) {
+        let Ended { outcome, client } = ended;
+        if let Err(error) = outcome {
+            return self.command_not_ended(function, client, error, now);
+        }
+        if let Some(slot) = self.functions.get_mut(usize::from(function)) {
+            slot.ladder.succeeded();
+        }
+        self.client_told(function, client, outcome, now);
+    }
+
+    /// A device has not ended a command: what is done about it, and what its client is told.
+    #[cold]
+    #[inline(never)]
+    fn command_not_ended(
+        &mut self,
+        function: u8,
+        client: Client,
+        error: TransportError,
+        now: Instant,
+    ) {
+        let keeps_waiting = self.climb_after(function, error, now);
+        match client.kind {
+            ClientKind::Request if keeps_waiting => {
                 let counts = error != TransportError::Neighbour;
                 let error = counts.then_some(transport_failed(error));
-                self.put_back(request, piece, error);
+                return self.put_back(client.index, client.piece, error);
             }
             // A bring-up knows best itself.
-            (Client::Unit(unit), Err(_)) if keeps_waiting => {
-                self.bring_up_interrupted(unit);
-                self.client_told(function, client, outcome, now);
-            }
-            _ => self.client_told(function, client, outcome, now),
+            ClientKind::Unit if keeps_waiting => self.bring_up_interrupted(client.index),
+            ClientKind::Request | ClientKind::Unit => {}
         }
+        self.client_told_of(function, client, error, now);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn client_told_of(
+        &mut self,
+        function: u8,
+        client: Client,
+        error: TransportError,
+        now: Instant,
+    ) {
+        self.client_told(function, client, Err(error), now);
     }
 
     #[inline]
     fn client_told(&mut self, function: u8, client: Client, outcome: Outcome, now: Instant) {
-        match client {
-            Client::Unit(unit) => self.bring_up_ended(function, unit, outcome, now),
-            Client::Request(request, piece) => self.request_ended(request, piece, outcome, now),
+        let Client { kind, index, piece } = client;
+        match kind {
+            ClientKind::Unit => self.bring_up_ended(function, index, outcome, now),
+            ClientKind::Request => self.request_ended(index, piece, outcome, now),
         }
     }
 
@@ -345,11 +412,13 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         if let (Some(_), Some(unit)) = (error, self.units.get_mut(usize::from(slot.disk.index))) {
             unit.note_harm(slot.operation);
         }
-        if let Some(result) = slot.settle() {
-            self.end_request(request, result);
+        match slot.settle() {
+            Some(result) => self.end_request(request, result),
+            None => self.hunger = Hunger::Several,
         }
     }
 
+    #[inline]
     fn request_ended(&mut self, request: u8, piece: Piece, outcome: Outcome, now: Instant) {
         self.end_bounce(request, piece, outcome);
         let Some(slot) = self.requests.get_mut(usize::from(request)) else {
@@ -359,12 +428,19 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let Some(unit) = self.units.get_mut(usize::from(index)) else {
             return;
         };
-        if let Some(result) = unit.request_ended(piece, slot, outcome) {
-            let result = self.weigh_flush(request, result);
-            self.end_request(request, result);
-            if let Err(error) = result {
-                self.weigh_failure(index, error, now);
+        let has_relapsed = outcome.is_ok_and(|completion| has_relapsed(&completion.status));
+        match unit.request_ended(piece, slot, outcome) {
+            None => self.hunger = Hunger::Several,
+            Some(result) => {
+                let result = self.weigh_flush(request, result);
+                self.end_request(request, result);
+                if let Err(error) = result {
+                    self.weigh_failure(index, error, now);
+                }
             }
+        }
+        if has_relapsed {
+            self.relapsed(index, now);
         }
     }
 }

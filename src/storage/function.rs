@@ -14,7 +14,7 @@ use crate::dma::{Dma, Owner};
 use crate::host::Outcome as TransferOutcome;
 use crate::policy::{Policy, Trust};
 use crate::scsi::bring_up::{Manner, Search};
-use crate::scsi::transport::{Client, Outcome, Request, TransportError};
+use crate::scsi::transport::{Client, Ended, Outcome, Request, TransportError};
 use crate::time::Instant;
 use crate::usb::bus::FunctionConfig;
 use crate::usb::descriptor::{BulkOnlyPipes, CommandSet};
@@ -37,8 +37,9 @@ enum State {
     Leaving,
 }
 
-/// What carries the commands.
+/// What carries the commands. Its tag is a number of its own, because it is looked at for every event.
 #[derive(Debug)]
+#[repr(u8)]
 #[expect(
     clippy::large_enum_variant,
     reason = "there is no heap, and the function is the place for either"
@@ -50,9 +51,6 @@ enum Carrier {
     Uas(Uas),
 }
 
-/// A command that has ended, and for whom.
-pub type Ended = (Client, Outcome);
-
 /// What the stack must know about a function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FunctionEvent {
@@ -61,7 +59,7 @@ pub enum FunctionEvent {
     /// Its device could not be configured: it is free again.
     Failed(UsbError),
     /// A command has ended. Others may have too: see [`Function::take_ended`].
-    Ended(Client, Outcome),
+    Ended(Ended),
 }
 
 /// A storage function. The caller of the stack provides a slice of them.
@@ -295,7 +293,7 @@ impl Function {
             return self.asked(tools.bus, result);
         }
         let result = result.map(|_| ());
-        let (client, outcome) = match &mut self.carrier {
+        let ended = match &mut self.carrier {
             Carrier::None => None,
             Carrier::BulkOnly(transport, client) => {
                 let ended = transport.operated(tools.bus, tools.dma, result, tools.now);
@@ -306,7 +304,7 @@ impl Function {
                 transport.take_ended(tools)
             }
         }?;
-        Some(FunctionEvent::Ended(client, outcome))
+        Some(FunctionEvent::Ended(ended))
     }
 
     /// Every answer but a good one means a single unit (BOT 1.0 §3.2).
@@ -462,7 +460,10 @@ impl Function {
 #[inline]
 fn of(client: &mut Option<Client>, ended: Option<Outcome>) -> Option<Ended> {
     let outcome = ended?;
-    Some((client.take()?, outcome))
+    Some(Ended {
+        outcome,
+        client: client.take()?,
+    })
 }
 
 fn open_bulk_only<C: Driver>(

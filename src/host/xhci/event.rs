@@ -8,7 +8,7 @@
 use super::capability::Parameters;
 use super::regs::{Blocks, ERSTSZ, interrupter};
 use super::trb::{BYTES, Flags, Trb};
-use crate::dma::{Allocation, Block, Class, Owner, Pool, PoolError, Rules, Watched, acquire};
+use crate::dma::{Allocation, Class, Owner, Pool, PoolError, Row, Rules, Watched, acquire};
 use crate::mmio::Bus;
 
 /// Blocks of a segment where the controller allows as many segments as are needed. Policy: 4 KiB.
@@ -20,12 +20,12 @@ const HANDLER_BUSY: u64 = 1 << 3;
 
 /// The part of the ring that may hold events which were taken without a word to the controller, where
 /// no interrupt depends on it: a quarter. Policy: two writes are spared for most events.
-const PATIENCE: usize = 4;
+const PATIENCE: u32 = 4;
 
 /// Blocks for `events` events that wait at the same time: what was taken and not told of is in the
 /// way of new ones.
 pub(super) const fn room(events: usize) -> usize {
-    events * PATIENCE / (PATIENCE - 1)
+    events * PATIENCE as usize / (PATIENCE - 1) as usize
 }
 
 /// Byte offset of a block's last word.
@@ -66,16 +66,18 @@ pub(super) struct EventRing {
     memory: Allocation,
     table: Allocation,
     shape: Shape,
-    /// Bytes of all segments.
-    bytes: usize,
-    /// Byte offset of the next block.
-    next: usize,
+    /// The blocks of all segments.
+    row: Row<BYTES>,
+    /// How many there are.
+    blocks: u32,
+    /// Index of the next block.
+    next: u32,
     /// The last word of that block, which the controller writes last.
     last_word: Watched,
     /// Cycle bit that a new block has: 0 or 1.
     cycle: u32,
     /// Blocks taken since the controller was told.
-    taken: usize,
+    taken: u32,
 }
 
 impl EventRing {
@@ -87,12 +89,15 @@ impl EventRing {
         let [bytes, table_bytes] = shape.bytes();
         let rules = Rules::aligned(64).within(0x1_0000);
         let memory = pool.allocate(owner, Class::EventRing, bytes, rules)?;
+        let blocks = (bytes / BYTES) as u32;
+        let row = memory.row(blocks);
         let ring = Self {
-            last_word: memory.watch(LAST_WORD),
+            last_word: row.watch::<LAST_WORD>(0),
             memory,
             table: pool.allocate(owner, Class::EventRing, table_bytes, Rules::aligned(64))?,
             shape,
-            bytes,
+            row,
+            blocks,
             next: 0,
             cycle: 1,
             taken: 0,
@@ -125,12 +130,6 @@ impl EventRing {
         runtime.write64(interrupter::ERSTBA, self.table.bus().get());
     }
 
-    /// The block that the next event will be in.
-    #[inline(always)]
-    fn block(&self) -> Option<Block<'_, BYTES>> {
-        self.memory.block(self.next)
-    }
-
     /// Whether an event waits. One load.
     #[inline(always)]
     pub(super) fn is_ready(&self) -> bool {
@@ -145,7 +144,7 @@ impl EventRing {
     /// The next event, which stays in the ring.
     #[inline]
     pub(super) fn peek(&self) -> Option<Trb> {
-        let block = self.block()?;
+        let block = self.row.get(self.next)?;
         let control = block.read32::<LAST_WORD>();
         if !self.is_new(control) {
             return None;
@@ -165,24 +164,24 @@ impl EventRing {
     #[inline]
     pub(super) fn advance(&mut self) {
         self.taken += 1;
-        self.next += BYTES;
-        if self.next == self.bytes {
+        self.next += 1;
+        if self.next == self.blocks {
             self.next = 0;
             self.cycle ^= Flags::CYCLE.bits();
         }
-        self.last_word = self.memory.watch(self.next + LAST_WORD);
+        self.last_word = self.row.watch::<LAST_WORD>(self.next);
     }
 
     /// Whether so many events were taken that the controller should know before the batch ends.
     #[inline]
     pub(super) fn is_overdue(&self) -> bool {
-        self.taken * 2 * BYTES >= self.bytes
+        self.taken * 2 >= self.blocks
     }
 
     /// Whether so many events were taken that a controller which nobody waits for should know.
     #[inline]
     pub(super) fn is_worth_telling(&self) -> bool {
-        self.taken * PATIENCE * BYTES >= self.bytes
+        self.taken * PATIENCE >= self.blocks
     }
 
     /// Tells the controller how far the ring was emptied, if it was. Two writes.
@@ -202,9 +201,9 @@ impl EventRing {
         let segment = if self.shape.segments == 1 {
             0
         } else {
-            (self.next / (self.shape.blocks * BYTES)) & 7
+            (self.next / self.shape.blocks as u32) & 7
         };
-        self.memory.bus().get() + self.next as u64 + segment as u64
+        self.memory.bus().get() + u64::from(self.next) * BYTES as u64 + u64::from(segment)
     }
 }
 

@@ -75,8 +75,9 @@ impl TransferRecord {
 pub(super) struct Chain {
     base: usize,
     capacity: usize,
-    /// The oldest one, counted from `base`.
+    /// Where the oldest one is, and where the next one will be.
     head: usize,
+    tail: usize,
     count: usize,
 }
 
@@ -97,12 +98,11 @@ impl Chain {
     #[inline]
     fn place(&self, number: usize) -> usize {
         let place = self.head + number;
-        let wrapped = if place >= self.capacity {
+        if place >= self.base + self.capacity {
             place - self.capacity
         } else {
             place
-        };
-        self.base + wrapped
+        }
     }
 }
 
@@ -139,7 +139,8 @@ impl<'s> Records<'s> {
         Some(Chain {
             base,
             capacity,
-            head: 0,
+            head: base,
+            tail: base,
             count: 0,
         })
     }
@@ -158,9 +159,13 @@ impl<'s> Records<'s> {
     /// Appends a transfer to a chain that is not full.
     #[inline]
     pub(super) fn push(&mut self, chain: &mut Chain, record: TransferRecord) {
-        if let Some(slot) = self.all.get_mut(chain.place(chain.count)) {
+        if let Some(slot) = self.all.get_mut(chain.tail) {
             *slot = record;
             chain.count += 1;
+            chain.tail += 1;
+            if chain.tail == chain.base + chain.capacity {
+                chain.tail = chain.base;
+            }
         }
     }
 
@@ -174,7 +179,7 @@ impl<'s> Records<'s> {
     /// Drops the `number` oldest transfers of a chain that has as many.
     #[inline]
     pub(super) fn drop_oldest(&mut self, chain: &mut Chain, number: usize) {
-        chain.head = chain.place(number) - chain.base;
+        chain.head = chain.place(number);
         chain.count -= number;
     }
 

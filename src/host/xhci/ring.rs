@@ -12,7 +12,9 @@
 //! get this lap's cycle bit all the same, so that they are not taken for new ones in the next lap.
 
 use super::trb::{BYTES, Flags, LENGTH_MASK, Trb};
-use crate::dma::{Allocation, Block, BusAddress, Class, Owner, Pool, PoolError, Rules, release};
+use crate::dma::{
+    Allocation, Block, BusAddress, Class, Owner, Pool, PoolError, Row, Rules, release,
+};
 
 /// The most blocks of a segment, which must not cross 64 KiB (`xHCI 1.2 table 6-1`).
 pub(super) const MAX_BLOCKS: usize = 0x1_0000 / BYTES;
@@ -30,6 +32,7 @@ pub(super) struct Place {
 #[derive(Debug)]
 pub(super) struct ProducerRing {
     memory: Allocation,
+    row: Row<BYTES>,
     /// Blocks of the segment. The last is never anything but a link.
     size: u32,
     enqueue: u32,
@@ -50,18 +53,14 @@ impl ProducerRing {
         let bytes = blocks as usize * BYTES + spare;
         // 64 bytes suit the command ring too (`xHCI 1.2 table 6-1`).
         let rules = Rules::aligned(64).within(0x1_0000);
-        Ok(Self {
-            memory: pool.allocate(owner, Class::Ring, bytes, rules)?,
-            size: blocks,
-            enqueue: 0,
-            used: 0,
-            cycle: 1,
-        })
+        let memory = pool.allocate(owner, Class::Ring, bytes, rules)?;
+        Ok(Self::in_memory(memory, blocks))
     }
 
     /// A ring of `blocks` blocks in memory that is exactly so long and lies as it must.
     pub(super) fn in_memory(memory: Allocation, blocks: u32) -> Self {
         Self {
+            row: memory.row(blocks),
             memory,
             size: blocks,
             enqueue: 0,
@@ -187,7 +186,7 @@ impl ProducerRing {
 
     #[inline(always)]
     fn block(&self, index: u32) -> Option<Block<'_, BYTES>> {
-        self.memory.block(word(index, 0))
+        self.row.get(index)
     }
 
     /// Transfer length of block `index`, as it was written.

@@ -36,7 +36,7 @@ impl Sense {
         if !is_about_registers(self.key, self.asc, self.ascq) {
             return None;
         }
-        unpack(self.information?)
+        unpack(self.information()?)
     }
 }
 
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn a_block_number_is_not_taken_for_registers() {
         let sense = Sense {
-            information: Some(0x1234),
+            information: super::super::about(Some(0x1234)),
             ..Sense::parse(&DESCRIPTORS)
         };
         assert_eq!(sense.ata_registers(), None);

@@ -104,10 +104,18 @@ pub struct Sense {
     pub ascq: u8,
     /// Which command it is about.
     pub subject: Subject,
-    /// For a medium error, the block that could not be read or written, if the device says. Under
-    /// 1/00/1D, what [`Sense::ata_registers`] takes apart.
-    #[doc(alias = "INFORMATION")]
-    pub information: Option<u64>,
+    /// A number, the lower half first, or [`NO_INFORMATION`]: sense data travel with every end of a
+    /// command, in as few registers as can be.
+    information: [u32; 2],
+}
+
+/// No device has so many blocks: it says nothing about one.
+const NO_INFORMATION: [u32; 2] = [u32::MAX; 2];
+
+/// What sense data say about a block.
+fn about(block: Option<u64>) -> [u32; 2] {
+    let number = block.unwrap_or(u64::MAX);
+    [number as u32, (number >> 32) as u32]
 }
 
 impl Sense {
@@ -120,7 +128,7 @@ impl Sense {
         asc: 0,
         ascq: 0,
         subject: Subject::ThisCommand,
-        information: None,
+        information: NO_INFORMATION,
     };
 
     /// Aborted command, without more: for statuses that come without sense data, and mean that the
@@ -136,6 +144,14 @@ impl Sense {
         asc: 0x25,
         ..Self::NONE
     };
+
+    /// For a medium error, the block that could not be read or written, if the device says.
+    #[doc(alias = "INFORMATION")]
+    #[must_use]
+    pub fn information(&self) -> Option<u64> {
+        let [low, high] = self.information;
+        (self.information != NO_INFORMATION).then_some(u64::from(high) << 32 | u64::from(low))
+    }
 
     /// Reads either format, as far as it came. What is neither says nothing: [`Sense::NONE`].
     #[must_use]
@@ -175,7 +191,7 @@ fn fixed(bytes: &[u8], subject: Subject) -> Sense {
         asc,
         ascq,
         subject,
-        information,
+        information: about(information),
     }
 }
 
@@ -199,7 +215,7 @@ fn descriptor(bytes: &[u8], subject: Subject) -> Sense {
         asc,
         ascq,
         subject,
-        information,
+        information: about(information),
     }
 }
 
@@ -232,7 +248,7 @@ impl fmt::Display for Sense {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let key = self.key as u8;
         write!(formatter, "{key:X}/{:02X}/{:02X}", self.asc, self.ascq)?;
-        if let (Some(information), None) = (self.information, self.ata_registers()) {
+        if let (Some(information), None) = (self.information(), self.ata_registers()) {
             write!(formatter, " at {information}")?;
         }
         match self.subject {
@@ -257,7 +273,7 @@ mod tests {
         let sense = Sense::parse(&READ_ERROR);
         assert_eq!(sense.key, SenseKey::MediumError);
         assert_eq!((sense.asc, sense.ascq), (0x11, 0x04));
-        assert_eq!(sense.information, Some(0x0001_0203));
+        assert_eq!(sense.information(), Some(0x0001_0203));
         assert_eq!(sense.subject, Subject::ThisCommand);
         assert_eq!(sense.to_string(), "3/11/04 at 66051");
     }
@@ -266,7 +282,7 @@ mod tests {
     fn information_counts_only_when_it_is_called_valid() {
         let mut bytes = READ_ERROR;
         bytes[0] = 0x70;
-        assert_eq!(Sense::parse(&bytes).information, None);
+        assert_eq!(Sense::parse(&bytes).information(), None);
     }
 
     #[test]
@@ -277,9 +293,9 @@ mod tests {
         ];
         let sense = Sense::parse(&bytes);
         assert_eq!(sense.key, SenseKey::MediumError);
-        assert_eq!(sense.information, Some(0x01_0203_0405));
+        assert_eq!(sense.information(), Some(0x01_0203_0405));
         for length in 0..bytes.len() {
-            assert_eq!(Sense::parse(&bytes[..length]).information, None);
+            assert_eq!(Sense::parse(&bytes[..length]).information(), None);
         }
     }
 

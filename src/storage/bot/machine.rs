@@ -215,34 +215,39 @@ impl Machine {
         }
     }
 
-    /// Takes what happened, and says what to do next.
+    /// Takes the end of the data transfer, as [`Machine::step`] does, with what nearly every command is
+    /// made of ahead of what may go wrong.
     #[inline]
-    pub fn step(&mut self, input: Input) -> Action {
-        match (self.phase, input) {
-            // What nearly every command is made of, ahead of what may go wrong.
-            (
-                Phase::Transfer,
-                Input::Data {
-                    outcome: Outcome::Complete,
-                    actual,
-                    status: None,
-                },
-            ) => self.data_moved(actual),
-            (
-                Phase::Transfer,
-                Input::Status(Ok(Ok(
-                    csw @ Csw {
-                        status: CswStatus::Passed,
-                        ..
-                    },
-                ))),
-            ) => self.ended(csw),
-            _ => self.step_further(input),
+    pub fn data_ended(
+        &mut self,
+        outcome: Outcome,
+        actual: u32,
+        status: Option<Result<Csw, CswFault>>,
+    ) -> Action {
+        if outcome == Outcome::Complete && status.is_none() && self.phase == Phase::Transfer {
+            return self.data_moved(actual);
+        }
+        self.step(Input::Data {
+            outcome,
+            actual,
+            status,
+        })
+    }
+
+    /// Takes the end of the status transfer, likewise.
+    #[inline]
+    pub fn status_ended(&mut self, result: StatusResult) -> Action {
+        match result {
+            Ok(Ok(csw)) if csw.status == CswStatus::Passed && self.phase == Phase::Transfer => {
+                self.ended(csw)
+            }
+            result => self.step(Input::Status(result)),
         }
     }
 
+    /// Takes what happened, and says what to do next.
     #[inline(never)]
-    fn step_further(&mut self, input: Input) -> Action {
+    pub fn step(&mut self, input: Input) -> Action {
         match (self.phase, input) {
             (Phase::Idle, _) => Action::Wait,
             (Phase::Recovery(step, error), Input::Operated(result)) => {

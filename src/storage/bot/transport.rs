@@ -245,12 +245,12 @@ impl Transport {
                 return Ok(());
             }
         };
-        let mapping = Mapping::map(dma, self.rules, buffer, direction, Some(&self.bounce));
-        let mapping = mapping.map_err(TransportError::Memory)?;
-        if mapping.bounced() != 0 {
-            self.count_copy(mapping.bounced());
+        let (place, bounce) = (&mut self.mapping, Some(&self.bounce));
+        let mapping = Mapping::map(place, dma, self.rules, buffer, direction, bounce);
+        let bounced = mapping.map_err(TransportError::Memory)?.bounced();
+        if bounced != 0 {
+            self.count_copy(bounced);
         }
-        self.mapping = Some(mapping);
         Ok(())
     }
 
@@ -286,6 +286,19 @@ impl Transport {
     }
 
     /// Queues what begins a command. A pipe that takes no transfer is noticed at the deadline.
+    /// Begins a command of the transport's own.
+    #[cold]
+    #[inline(never)]
+    fn start_rarely<C: Driver>(
+        &mut self,
+        bus: &mut Bus<'_, C>,
+        lun: Lun,
+        command: &Command,
+        deadline: Instant,
+    ) {
+        self.start(bus, lun, command, deadline);
+    }
+
     #[inline]
     fn act_start<C: Driver>(&mut self, bus: &mut Bus<'_, C>, action: Action) {
         let queued = match action {
@@ -318,12 +331,18 @@ impl Transport {
             // Of a command that has ended.
             return None;
         }
-        let input = match tag & ((1 << part::BITS) - 1) {
-            part::COMMAND => Input::Command(outcome),
-            part::DATA => self.data_input(dma, outcome, actual),
-            _ => self.status_input(outcome, actual),
+        let action = match tag & ((1 << part::BITS) - 1) {
+            part::COMMAND => self.machine.step(Input::Command(outcome)),
+            part::DATA => self.data_ended(dma, outcome, actual),
+            _ => self.status_ended(outcome, actual),
         };
-        self.step(bus, dma, input, now)
+        match action {
+            Action::Wait => None,
+            Action::Finish(End::Status(CswStatus::Passed, moved)) => {
+                self.finish(bus, dma, moved, now)
+            }
+            action => self.carry_out(bus, dma, action, now),
+        }
     }
 
     /// The operation that the transport began has ended.
@@ -372,7 +391,9 @@ impl Transport {
         self.lun.take().map(|_| Err(TransportError::Disconnected))
     }
 
-    #[inline]
+    /// Takes what happens more rarely than the end of a transfer.
+    #[cold]
+    #[inline(never)]
     fn step<C: Driver>(
         &mut self,
         bus: &mut Bus<'_, C>,
@@ -381,6 +402,17 @@ impl Transport {
         now: Instant,
     ) -> Option<CommandOutcome> {
         let action = self.machine.step(input);
+        self.carry_out(bus, dma, action, now)
+    }
+
+    #[inline(never)]
+    fn carry_out<C: Driver>(
+        &mut self,
+        bus: &mut Bus<'_, C>,
+        dma: &impl Dma,
+        action: Action,
+        now: Instant,
+    ) -> Option<CommandOutcome> {
         let queued = match action {
             Action::Wait => Ok(()),
             // They begin a command: `act_start` has done it.
@@ -392,7 +424,7 @@ impl Transport {
             Action::SendRest => self.queue_rest(bus),
             Action::SendData => self.queue_data(bus, Report::Always, Follows::Nothing),
             Action::ReadStatus => self.queue_status(bus),
-            Action::Finish(end) => return self.finish(bus, dma, end, now),
+            Action::Finish(end) => return self.finish_rarely(bus, dma, end, now),
             action => return self.recover(bus, dma, action, now),
         };
         if queued.is_err() {
@@ -419,7 +451,10 @@ impl Transport {
                 let pipe = self.pipe(direction);
                 Operation::ClearHalt(pipe.handle, pipe.address)
             }
-            Action::Recall(direction) => Operation::Recall(self.pipe(direction).handle),
+            Action::Recall(direction) => {
+                let pipe = self.pipe(direction);
+                Operation::Recall(pipe.handle, pipe.address)
+            }
             Action::Quiesce(direction) => {
                 self.deadline = now + RECOVERY_TIMEOUT;
                 Operation::Quiesce(self.pipe(direction).handle)
@@ -475,8 +510,31 @@ impl Transport {
         core::mem::take(&mut self.stuck)
     }
 
+    /// The end of a command that went well, and with `moved` bytes.
     #[inline]
     fn finish<C: Driver>(
+        &mut self,
+        bus: &mut Bus<'_, C>,
+        dma: &impl Dma,
+        moved: u32,
+        now: Instant,
+    ) -> Option<CommandOutcome> {
+        if self.sensing.is_some() || self.wants_sense() {
+            let end = End::Status(CswStatus::Passed, moved);
+            return self.finish_rarely(bus, dma, end, now);
+        }
+        bus.retire(&self.bulk_out);
+        self.unmap(dma, moved as usize);
+        self.end(Ok(Completion {
+            status: Status::Good,
+            moved,
+        }))
+    }
+
+    /// The end of any command.
+    #[cold]
+    #[inline(never)]
+    fn finish_rarely<C: Driver>(
         &mut self,
         bus: &mut Bus<'_, C>,
         dma: &impl Dma,
@@ -636,18 +694,14 @@ impl Transport {
 
     /// The end of the data transfer: if exactly a status wrapper's length came, it may be one.
     #[inline]
-    fn data_input(&mut self, dma: &impl Dma, outcome: Outcome, actual: u32) -> Input {
+    fn data_ended(&mut self, dma: &impl Dma, outcome: Outcome, actual: u32) -> Action {
         let is_in = matches!(self.announced, DataPhase::In(_));
         let status = if is_in && outcome.is_ok() && actual as usize == Csw::LENGTH {
             self.status_in_data(dma)
         } else {
             None
         };
-        Input::Data {
-            outcome,
-            actual,
-            status,
-        }
+        self.machine.data_ended(outcome, actual, status)
     }
 
     #[cold]
@@ -670,19 +724,18 @@ impl Transport {
     }
 
     #[inline]
-    fn status_input(&mut self, outcome: Outcome, actual: u32) -> Input {
+    fn status_ended(&mut self, outcome: Outcome, actual: u32) -> Action {
         if !outcome.is_ok() {
-            return Input::Status(Err(outcome));
+            return self.machine.step(Input::Status(Err(outcome)));
         }
-        let found = actual as usize;
         let result = match self.memory.block::<{ Csw::ROOM }>(layout::STATUS) {
-            Some(wrapper) if found == Csw::LENGTH => {
+            Some(wrapper) if actual as usize == Csw::LENGTH => {
                 let words = wrapper.read();
                 self.check_status(words)
             }
-            _ => Err(CswFault::WrongLength { found }),
+            _ => Err(CswFault::WrongLength { found: actual }),
         };
-        Input::Status(Ok(result))
+        self.machine.status_ended(Ok(result))
     }
 }
 

@@ -87,7 +87,7 @@ impl Cbw {
             DataPhase::Out(_) | DataPhase::None => 0x00,
         };
         // The block begins with the last byte of the fourth word.
-        let block = u128::from_le_bytes(*self.cdb.padded());
+        let block = self.cdb.to_number();
         let head = flags | (self.lun.0 as u32) << 8 | (self.cdb.length() as u32) << 16;
         [
             Self::SIGNATURE,
@@ -144,7 +144,7 @@ pub enum CswFault {
     /// Not 13 bytes. None at all may be a stray zero-length packet: read once more.
     WrongLength {
         /// Bytes that came.
-        found: usize,
+        found: u32,
     },
     /// Not a status wrapper.
     WrongSignature {
@@ -208,7 +208,9 @@ impl Csw {
     /// # Errors
     /// The first check that fails, in the order of the fields.
     pub fn parse(bytes: &[u8], expected_tag: u32, requested: u32) -> Result<Self, CswFault> {
-        let found = Self::fields(bytes).ok_or(CswFault::WrongLength { found: bytes.len() })?;
+        let found = Self::fields(bytes).ok_or(CswFault::WrongLength {
+            found: bytes.len() as u32,
+        })?;
         found.check(expected_tag, requested)
     }
 
@@ -359,7 +361,9 @@ mod tests {
         for length in [0, 1, 12, 14, 16] {
             assert_eq!(
                 Csw::parse(&sixteen[..length], TAG, 0),
-                Err(CswFault::WrongLength { found: length })
+                Err(CswFault::WrongLength {
+                    found: length as u32
+                })
             );
         }
     }

@@ -942,6 +942,29 @@ fn run_at_random(mode: Mode, seed: &mut u64) {
 }
 
 #[test]
+fn a_command_that_fails_while_another_s_data_is_taken_back_has_its_own_taken_back_next() {
+    let recall = Action::Recall(UasPipe::DataIn);
+    let mut machine = begun(Mode::Streams, &[(1, READ), (2, READ)]);
+    check(
+        &mut machine,
+        &[
+            (on(1, bad(1)), &[recall]),
+            (on(2, bad(2)), &[]),
+            (
+                data(1, Outcome::Cancelled, 0),
+                &[ended(1, ScsiStatus::CheckCondition, 0)],
+            ),
+            (OPERATED, &[recall]),
+            (
+                data(2, Outcome::Cancelled, 0),
+                &[ended(2, ScsiStatus::CheckCondition, 0)],
+            ),
+            (OPERATED, &[]),
+        ],
+    );
+}
+
+#[test]
 fn with_streams_an_operation_names_only_those_whose_transfers_must_come_back() {
     let numbers = |machine: &Machine, pipe| -> Vec<u16> {
         machine.to_take_back(pipe).map(Tag::number).collect()

@@ -212,14 +212,18 @@ impl<'s, C: Driver> Bus<'s, C> {
     /// Events come before timers: what has ended in time, but was not told of, has not timed out.
     #[inline]
     pub fn poll(&mut self, now: Instant) -> Option<BusEvent> {
-        if let Some(event) = self.take_events(now) {
-            return Some(event);
-        }
-        if now >= self.next_timer {
+        let mut timers_ran = false;
+        loop {
+            if let Some(event) = self.take_events(now) {
+                return Some(event);
+            }
+            if timers_ran || now < self.next_timer {
+                break;
+            }
             // What the timers have begun may have ended already.
-            let event = self.run_timers(now).or_else(|| self.take_events(now));
-            if event.is_some() {
-                return event;
+            timers_ran = true;
+            if let Some(event) = self.run_timers(now) {
+                return Some(event);
             }
         }
         let cut_short = core::mem::replace(&mut self.cut_short, Instant::NEVER);
@@ -562,7 +566,25 @@ impl<'s, C: Driver> Bus<'s, C> {
         segments: &[crate::dma::Segment],
         report: Report,
     ) -> Result<(), HostError> {
-        let transfer = transfer_of(pipe, 0, function, tag, segments, report);
+        self.send_on(pipe, 0, function, tag, segments, report)
+    }
+
+    /// The same on a stream of the pipe; 0 for a pipe without.
+    ///
+    /// # Errors
+    ///
+    /// As [`Endpoints::submit`]: nothing was queued.
+    #[inline(never)]
+    pub fn send_on(
+        &mut self,
+        pipe: &Pipe,
+        stream: u16,
+        function: u8,
+        tag: u16,
+        segments: &[crate::dma::Segment],
+        report: Report,
+    ) -> Result<(), HostError> {
+        let transfer = transfer_of(pipe, stream, function, tag, segments, report);
         self.transfer_driver(pipe.controller)
             .ok_or(HostError::Dead)?
             .send(pipe.handle, &transfer)

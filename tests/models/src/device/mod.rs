@@ -112,6 +112,9 @@ pub enum Packet<'a> {
     /// NRDY or STALL (USB 3.2 §8.12.2). Up to high speed the status stage is an ordinary empty
     /// [`Packet::In`] or [`Packet::Out`] with sequence 1.
     Status,
+    /// SuperSpeed with streams: the host has buffers now, and names no stream yet. Answered by NRDY;
+    /// the device then says which stream it starts ([`UsbDevice::streams_ready`], USB 3.2 §8.12.1.4).
+    Prime,
 }
 
 /// What a device answers to one [`Packet`].
@@ -190,6 +193,13 @@ pub trait UsbDevice: Send {
     /// of time alone, so ask again after the next transaction with this device. A time that is not
     /// later than now means that it is ready.
     fn ready_at(&self, endpoint: u8, stream: u16) -> Option<Nanoseconds>;
+
+    /// The ERDYs of an endpoint with streams, in the order in which the device sends them: from when on
+    /// it wants to start which stream. The host starts the first one that it has a buffer for, and
+    /// rejects those before it. Empty if the device starts nothing by itself.
+    fn streams_ready(&self, _now: Nanoseconds, _endpoint: u8) -> Vec<(Nanoseconds, u16)> {
+        Vec::new()
+    }
 
     /// What the host did wrong so far, oldest first. The device keeps the list.
     fn violations(&self) -> Vec<Violation> {

@@ -114,7 +114,7 @@ impl UsbDevice for Probe {
             Packet::Out { data, sequence, .. } => (Seen::Out(data.to_vec(), sequence), 0),
             Packet::In { sequence, .. } => (Seen::In(sequence), sequence),
             Packet::Ping => (Seen::Ping, 0),
-            Packet::Status => panic!("no SuperSpeed here"),
+            Packet::Status | Packet::Prime => panic!("no SuperSpeed here"),
         };
         let is_in = matches!(seen, Seen::In(_));
         state.seen.push((now, endpoint, seen));

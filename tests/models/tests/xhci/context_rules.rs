@@ -99,7 +99,9 @@ fn endpoint_0_is_a_control_endpoint_of_the_speed() {
     address_breaks("xHCI 1.2 §6.2.3", 2, 0, 1 << 8);
     address_breaks("xHCI 1.2 §6.2.3.6", 2, 0, 16 << 16);
     address_breaks("xHCI 1.2 table 6-1", 2, 2, 0);
-    address_breaks("model", 2, 0, 1 << 10);
+    address_breaks("xHCI 1.2 §6.2.3", 2, 0, 1 << 10);
+    address_breaks("xHCI 1.2 §6.2.3", 2, 0, 1 << 15);
+    address_breaks("xHCI 1.2 §6.2.3", 2, 1, good | 1 << 7);
 }
 
 #[test]

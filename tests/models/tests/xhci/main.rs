@@ -10,5 +10,8 @@ mod port_rules;
 mod raw;
 mod register_rules;
 mod ring_rules;
+mod stream_rules;
+mod streamed;
+mod streams;
 mod transfer_rules;
 mod transfers;

@@ -74,6 +74,24 @@ impl EndpointContext {
         self.0[0] >> 16 & 0xff
     }
 
+    /// Entries of the primary stream array; 0 without streams.
+    pub(super) fn stream_entries(self) -> u32 {
+        match self.0[0] >> 10 & 0x1f {
+            0 => 0,
+            exponent => 2 << exponent,
+        }
+    }
+
+    /// LSA: the primary array has all streams.
+    fn is_linear(self) -> bool {
+        self.0[0] >> 15 & 1 != 0
+    }
+
+    /// HID: only the device starts streams.
+    pub(super) fn host_starts_streams(self) -> bool {
+        self.0[1] >> 7 & 1 == 0
+    }
+
     pub(super) fn errors_allowed(self) -> u32 {
         self.0[1] >> 1 & 3
     }
@@ -122,11 +140,7 @@ impl EndpointContext {
             "xHCI 1.2 §6.2.3",
             "EP State of an input context (endpoint {index}) is not zero"
         );
-        require!(
-            words[0] >> 10 & 0x3f == 0,
-            "model",
-            "streams are not modelled (endpoint {index}: MaxPStreams, LSA)"
-        );
+        self.check_streams(index, link);
         require!(
             words[0] >> 8 & 3 == 0,
             "xHCI 1.2 §6.2.3",
@@ -146,6 +160,39 @@ impl EndpointContext {
             "Average TRB Length of endpoint {index} is 0"
         );
         self.check_payload(index);
+    }
+
+    /// §4.12, §6.2.3: streams are for bulk endpoints at SuperSpeed, and all their fields go together.
+    fn check_streams(self, index: u32, link: Link) {
+        if self.stream_entries() == 0 {
+            require!(
+                !self.is_linear() && self.host_starts_streams(),
+                "xHCI 1.2 §6.2.3",
+                "LSA or HID of endpoint {index}, which has no streams"
+            );
+            return;
+        }
+        let is_bulk = matches!(
+            self.kind(),
+            endpoint_type::BULK_IN | endpoint_type::BULK_OUT
+        );
+        require!(
+            is_bulk && link.is_super(),
+            "xHCI 1.2 §6.2.3",
+            "MaxPStreams of endpoint {index} at {link:?} speed, of EP Type {}: only SuperSpeed bulk \
+             endpoints have streams",
+            self.kind()
+        );
+        require!(
+            self.is_linear(),
+            "model",
+            "secondary stream arrays are not modelled (endpoint {index}: LSA is 0)"
+        );
+        require!(
+            !self.cycle(),
+            "xHCI 1.2 §6.2.3",
+            "DCS of endpoint {index}, whose pointer is that of a stream array"
+        );
     }
 
     fn check_type(self, index: u32) {

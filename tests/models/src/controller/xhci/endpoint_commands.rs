@@ -6,8 +6,10 @@ use super::commands::{Answer, code};
 use super::context_memory::Input;
 use super::contexts::{EndpointContext, SlotContext};
 use super::endpoints::{Endpoint, state};
+use super::rings::Position;
 use super::slots::SlotState;
-use super::traits::IdleStop;
+use super::streams::Standing;
+use super::traits::{IdleStop, StreamStop};
 use super::trb::{Trb, kind};
 use crate::broken::require;
 use crate::controller::Surroundings;
@@ -55,7 +57,7 @@ impl Xhci {
         for index in (2..32).filter(|index| flags >> index & 1 != 0) {
             let busy = self
                 .endpoint(number, index as u8)
-                .is_some_and(|endpoint| endpoint.td.is_some());
+                .is_some_and(|endpoint| endpoint.is_moving());
             require!(
                 !busy || self.endpoint_state(number, index as u8) != state::RUNNING,
                 "xHCI 1.2 §4.6.6",
@@ -76,7 +78,8 @@ impl Xhci {
                 "xHCI 1.2 §4.6.6",
                 "endpoint {index} was added while it is enabled, without being dropped"
             );
-            self.check_ring_start(context.dequeue(), 16, "a transfer ring");
+            self.check_ring_start(context.dequeue(), 16, "a transfer ring or a stream array");
+            self.check_stream_array(around, index, context);
             let life = self.next_life();
             let slot = &mut self.slots[usize::from(number)];
             slot.output[index as usize] = context.0;
@@ -210,6 +213,7 @@ impl Xhci {
             return Answer::of_slot(code::CONTEXT_STATE, number);
         }
         self.unschedule(number, index);
+        self.check_stream_contexts(around, number, index);
         self.report_stop(around, number, index);
         self.set_endpoint_state(around, number, index, state::STOPPED);
         Answer::of_slot(code::SUCCESS, number)
@@ -225,40 +229,70 @@ impl Xhci {
         let Some(endpoint) = self.endpoint(number, index) else {
             return;
         };
-        let Some(td) = endpoint.td.take() else {
-            let waiting = endpoint.ring.front(around.memory);
-            let position = endpoint.ring.position();
-            endpoint.ring.forget();
-            self.show_dequeue(number, index, position.address, position.cycle);
-            let nothing = Trb {
-                address: position.address,
-                words: [0; 4],
-            };
-            let trb = waiting.unwrap_or(nothing);
-            if idle_event || waiting.is_some() {
-                let stopped = (code::STOPPED_LENGTH_INVALID, 0);
-                self.post_transfer_event(around, (number, index), &trb, stopped);
-            }
-            return;
+        if endpoint.streams.is_some() {
+            return self.report_streams_stop(around, (number, index), idle_event);
+        }
+        let standing = endpoint.settle(around);
+        self.show_dequeue(number, index, standing.at.address, standing.at.cycle);
+        if standing.trb.is_some() || idle_event {
+            self.report_standing(around, (number, index), &standing);
+        }
+    }
+
+    fn report_standing(
+        &mut self,
+        around: &mut Surroundings<'_>,
+        endpoint: (u8, u8),
+        standing: &Standing,
+    ) {
+        let nothing = Trb {
+            address: standing.at.address,
+            ..Trb::NULL
         };
-        let (at, offset) = td.place(td.done);
-        let (trb, left) = (td.trbs[at], td.length_of(&td.trbs[at]) - offset as u32);
-        endpoint.resumes_at = td.done;
-        endpoint.ring.forget();
-        self.show_dequeue(number, index, trb.address, trb.cycle());
-        self.post_transfer_event(around, (number, index), &trb, (code::STOPPED, left));
+        let trb = standing.trb.unwrap_or(nothing);
+        let code = match standing.left {
+            Some(left) => (code::STOPPED, left),
+            None => (code::STOPPED_LENGTH_INVALID, 0),
+        };
+        self.post_transfer_event(around, endpoint, &trb, code);
+    }
+
+    /// The same for an endpoint with streams: which of them are reported is the controller's habit.
+    fn report_streams_stop(
+        &mut self,
+        around: &mut Surroundings<'_>,
+        (number, index): (u8, u8),
+        idle_event: bool,
+    ) {
+        let habit = self.traits.stream_stop;
+        let moving = self
+            .endpoint(number, index)
+            .map_or(0, |endpoint| endpoint.stream());
+        let standings = self.settle_streams(around, number, index);
+        let mut reported = false;
+        for (stream, standing) in &standings {
+            let shown = match habit {
+                StreamStop::Moving => *stream == moving && standing.left.is_some(),
+                StreamStop::EachWithWork | StreamStop::NullPointers => standing.trb.is_some(),
+            };
+            if habit == StreamStop::NullPointers {
+                let code = (code::STOPPED_LENGTH_INVALID, 0);
+                self.post_transfer_event(around, (number, index), &Trb::NULL, code);
+            } else if shown {
+                self.report_standing(around, (number, index), standing);
+            }
+            reported |= shown;
+        }
+        if !reported && idle_event && habit == StreamStop::Moving {
+            let code = (code::STOPPED_LENGTH_INVALID, 0);
+            self.post_transfer_event(around, (number, index), &Trb::NULL, code);
+        }
     }
 
     pub(super) fn set_dequeue(&mut self, around: &mut Surroundings<'_>, trb: &Trb) -> Answer {
         let (number, index) = self.check_command_endpoint(trb);
-        require!(
-            trb.words[0] & 0xe == 0 && trb.words[2] >> 16 == 0,
-            "xHCI 1.2 §4.6.10",
-            "Set TR Dequeue Pointer with stream type {} and stream {}, for an endpoint without \
-             streams",
-            trb.words[0] >> 1 & 7,
-            trb.words[2] >> 16
-        );
+        let stream = self.check_dequeue_stream(number, index, trb);
+        self.check_stream_contexts(around, number, index);
         let state = self.endpoint_state(number, index);
         if !matches!(state, state::STOPPED | state::ERROR) {
             return Answer::of_slot(code::CONTEXT_STATE, number);
@@ -271,10 +305,13 @@ impl Xhci {
             "Policy: no dequeue pointer at a link (VL805)",
             "Set TR Dequeue Pointer leads to the Link TRB at {address:#x}"
         );
-        if let Some(endpoint) = self.endpoint(number, index) {
+        if let Some(stream) = stream {
+            let to = Position { address, cycle };
+            self.set_stream_dequeue(around, (number, index), stream, to);
+        } else if let Some(endpoint) = self.endpoint(number, index) {
             endpoint.move_to(address, cycle);
+            self.show_dequeue(number, index, address, cycle);
         }
-        self.show_dequeue(number, index, address, cycle);
         self.set_endpoint_state(around, number, index, state::STOPPED);
         Answer::of_slot(code::SUCCESS, number)
     }

@@ -5,6 +5,7 @@ use super::contexts::{EndpointContext, endpoint_type};
 use super::descriptors::{ControlStage, Td};
 use super::rings::Ring;
 use super::slots::SlotState;
+use super::streams::Streams;
 use super::trb::{RingKind, Trb, kind};
 use super::{Due, Xhci, timing};
 use crate::broken::require;
@@ -25,6 +26,7 @@ pub(super) struct Endpoint {
     /// Index in the device context.
     pub(super) index: u8,
     pub(super) context: EndpointContext,
+    /// The ring, or with streams that of the selected one; as are `td` and `resumes_at`.
     pub(super) ring: Ring,
     /// Which life of the endpoint its planned packets belong to.
     pub(super) life: u64,
@@ -42,6 +44,7 @@ pub(super) struct Endpoint {
     /// Bytes of the next TD that were moved before the endpoint was stopped.
     pub(super) resumes_at: u64,
     pub(super) stage: ControlStage,
+    pub(super) streams: Option<Streams>,
 }
 
 impl Endpoint {
@@ -59,6 +62,7 @@ impl Endpoint {
             td: None,
             resumes_at: 0,
             stage: ControlStage::Setup,
+            streams: Streams::of(context),
         }
     }
 
@@ -107,7 +111,7 @@ fn ring_kind(context: EndpointContext) -> RingKind {
     if context.kind() == endpoint_type::CONTROL {
         RingKind::Control
     } else {
-        RingKind::Stream
+        RingKind::Data
     }
 }
 
@@ -157,15 +161,16 @@ impl Xhci {
             "xHCI 1.2 §5.6",
             "doorbell {slot} = {value:#x}: bits 15:8 are reserved"
         );
-        require!(
-            value >> 16 == 0,
-            "xHCI 1.2 §5.6",
-            "doorbell {slot} = {value:#x} names a stream of an endpoint without streams"
-        );
-        self.ring_endpoint_doorbell(around, slot as u8, value as u8);
+        self.ring_endpoint_doorbell(around, slot as u8, value as u8, (value >> 16) as u16);
     }
 
-    fn ring_endpoint_doorbell(&mut self, around: &mut Surroundings<'_>, slot: u8, target: u8) {
+    fn ring_endpoint_doorbell(
+        &mut self,
+        around: &mut Surroundings<'_>,
+        slot: u8,
+        target: u8,
+        stream: u16,
+    ) {
         let state = self.slots[usize::from(slot)].state;
         require!(
             !matches!(state, SlotState::Disabled | SlotState::Enabled),
@@ -177,12 +182,14 @@ impl Xhci {
             "xHCI 1.2 §4.7",
             "doorbell {slot} has target {target}: no endpoint, or a disabled one"
         );
+        self.check_doorbell_stream(around, slot, target, stream);
         match self.endpoint_state(slot, target) {
             state::STOPPED => self.set_endpoint_state(around, slot, target, state::RUNNING),
             state::RUNNING => {}
             // A doorbell that crosses the news of a halt is ignored (§4.8.3).
             _ => return,
         }
+        self.arm_stream(around, slot, target, stream);
         self.watch_rings(around, None);
         let waits = self
             .endpoint(slot, target)
@@ -243,11 +250,12 @@ impl Xhci {
             .filter(|slot| slot.state != SlotState::Disabled)
         {
             for (endpoint, words) in slot.endpoints.iter_mut().zip(&slot.output) {
-                if let Some(endpoint) = endpoint
-                    && words[0] & 7 == state::RUNNING
-                    && concerns(&endpoint.ring)
-                {
-                    endpoint.ring.look(around.memory, addresses_64);
+                let Some(endpoint) = endpoint.as_mut().filter(|_| words[0] & 7 == state::RUNNING)
+                else {
+                    continue;
+                };
+                for ring in endpoint.rings().filter(|ring| concerns(ring)) {
+                    ring.look(around.memory, addresses_64);
                 }
             }
         }

@@ -16,10 +16,11 @@
 //! | `contexts`, `context_memory` | input and output contexts, field by field | 6.2, 4.5 |
 //! | `slots`, `commands`, `endpoint_commands` | the command ring and each command | 4.6 |
 //! | `endpoints`, `descriptors`, `transfers`, `packets` | doorbells, TDs, packets | 4.7 to 4.11 |
+//! | `streams`, `stream_contexts`, `stream_packets` | their rings, their contexts, who starts which | 4.12, 6.2.4 |
 //! | `timing` | how long a packet takes on each bus | USB 2.0 §5, USB 3.2 §8 |
 //! | `faults` | what goes wrong on purpose | |
 //!
-//! Not modelled: isochronous endpoints, streams, Event Data TRBs, suspend and resume, save and
+//! Not modelled: isochronous endpoints, secondary stream arrays, Event Data TRBs, suspend and resume, save and
 //! restore, virtualization, debug. A driver that uses them fails the run with a message that says so.
 
 mod checks;
@@ -41,13 +42,16 @@ mod registers;
 mod rings;
 mod scratchpads;
 mod slots;
+mod stream_contexts;
+mod stream_packets;
+mod streams;
 mod timing;
 mod traits;
 mod transfers;
 mod trb;
 
 pub use faults::{CompletionFault, Death, Faults};
-pub use traits::{AfterShort, Firmware, IdleStop, Protocol, Signal, Traits};
+pub use traits::{AfterShort, Firmware, IdleStop, Protocol, Signal, StreamStop, Traits};
 
 use std::collections::BTreeMap;
 

@@ -44,7 +44,7 @@ impl Xhci {
     }
 
     /// One transaction of an endpoint, to wherever its device is.
-    fn exchange(
+    pub(super) fn exchange(
         &mut self,
         around: &mut Surroundings<'_>,
         slot: u8,
@@ -122,7 +122,7 @@ impl Xhci {
         let packet = Packet::In {
             sequence: expected,
             maximum,
-            stream: 0,
+            stream: endpoint.stream(),
         };
         match self.exchange(around, slot, (index / 2) | 0x80, packet) {
             // A repeat of a packet that has arrived: acknowledged and dropped (USB 2.0 §8.6.3).
@@ -168,6 +168,7 @@ impl Xhci {
             return Went::Failed;
         };
         let (sequence, ping) = (endpoint.sequence, endpoint.ping);
+        let stream = endpoint.stream();
         let length = (td.length - td.done).min(endpoint.max_packet() as u64);
         if ping {
             return self.ask(around, slot, index);
@@ -182,7 +183,7 @@ impl Xhci {
         let packet = Packet::Out {
             data: &data,
             sequence,
-            stream: 0,
+            stream,
         };
         let reply = self.exchange(around, slot, index / 2, packet);
         let is_high = self.slots[usize::from(slot)].link() == Link::High;

@@ -117,6 +117,12 @@ impl Port {
         self.device.as_ref()?.ready_at(endpoint, 0)
     }
 
+    /// The streams of an endpoint that the device wants to start, in its order.
+    pub(super) fn streams_ready(&self, now: Nanoseconds, endpoint: u8) -> Vec<(Nanoseconds, u16)> {
+        let device = self.device.as_ref().filter(|_| self.enabled);
+        device.map_or(Vec::new(), |device| device.streams_ready(now, endpoint))
+    }
+
     /// Nothing is there any more.
     pub(super) fn connection_lost(&mut self) {
         self.connected = false;

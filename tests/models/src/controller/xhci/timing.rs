@@ -16,6 +16,11 @@ pub(super) const MICROFRAME: Nanoseconds = 125 * MICROSECOND;
 pub(super) const RETRY: Nanoseconds = 10 * MICROSECOND;
 /// Before an endpoint that nobody knows the readiness of is asked again.
 pub(super) const PATIENCE: Nanoseconds = MILLISECOND;
+/// SuperSpeed: from the moment when a device has something to when its ERDY has arrived.
+pub(super) const ERDY: Nanoseconds = MICROSECOND;
+/// From an ERDY that starts a stream to the first data packet: the acknowledgement that accepts it,
+/// and the device's answer.
+pub(super) const STREAM_START: Nanoseconds = 2 * MICROSECOND;
 /// From the doorbell to the first packet.
 pub(super) const DOORBELL: Nanoseconds = MICROSECOND;
 

@@ -45,6 +45,18 @@ pub enum IdleStop {
     Either,
 }
 
+/// Of which streams Stop Endpoint reports where they stand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StreamStop {
+    /// Of the one whose data moved, if one did.
+    Moving,
+    /// Of each one with a TD.
+    EachWithWork,
+    /// Of each one that it knows, without saying which: "Stopped - Length Invalid" with a null
+    /// pointer, as controllers in the field do.
+    NullPointers,
+}
+
 /// What follows a short packet in a TRB that is not the last of its TD, if the last has IOC.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AfterShort {
@@ -117,6 +129,8 @@ pub struct Traits {
     pub port_events_at_run: bool,
     /// See [`IdleStop`].
     pub idle_stop: IdleStop,
+    /// See [`StreamStop`].
+    pub stream_stop: StreamStop,
     /// See [`AfterShort`].
     pub after_short: AfterShort,
     /// Set TR Dequeue Pointer may not point at a Link TRB (VL805).
@@ -139,7 +153,7 @@ impl Default for Traits {
             slots: 32,
             interrupters: 8,
             event_segments_log2: 1,
-            stream_array_size: 0,
+            stream_array_size: 7,
             other_capabilities: 0,
             ports: vec![
                 Protocol::Usb2,
@@ -160,6 +174,7 @@ impl Default for Traits {
             signal: Signal::Wired,
             port_events_at_run: true,
             idle_stop: IdleStop::Either,
+            stream_stop: StreamStop::Moving,
             after_short: AfterShort::ShortAgain,
             no_dequeue_at_link: false,
         }

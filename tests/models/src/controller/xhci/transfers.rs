@@ -57,6 +57,23 @@ impl Xhci {
 
     /// Takes the next TD; its first packet follows when the bus has room.
     fn begin_td(&mut self, around: &mut Surroundings<'_>, slot: u8, index: u8) {
+        let with_streams = self
+            .endpoint(slot, index)
+            .is_some_and(|endpoint| endpoint.streams.is_some());
+        let from = match with_streams {
+            false => around.now,
+            true => match self.choose_stream(around, slot, index) {
+                Some(delay) => around.now + delay,
+                None => return,
+            },
+        };
+        if self
+            .endpoint(slot, index)
+            .is_some_and(|endpoint| endpoint.td.is_some())
+        {
+            // A stream that was left in the middle of its TD.
+            return self.schedule(slot, index, from);
+        }
         let Some(td) = self.take_td(around, slot, index) else {
             return;
         };
@@ -72,10 +89,11 @@ impl Xhci {
             endpoint.td = Some(td);
         }
         match fault {
+            Some(CompletionFault::Never) if with_streams => self.lose_stream(around, slot, index),
             Some(CompletionFault::Never) => {}
             Some(CompletionFault::Code(code)) => self.end_badly(around, slot, index, code),
             None if nothing => self.end_td(around, slot, index),
-            None => self.schedule(slot, index, around.now),
+            None => self.schedule(slot, index, from),
         }
     }
 
@@ -93,6 +111,7 @@ impl Xhci {
             return;
         };
         let bytes = (endpoint.max_packet() as u64).min(expected) as usize;
+        let has_streams = endpoint.streams.is_some();
         if !matches!(went, Went::Failed) {
             endpoint.errors = 0;
         }
@@ -103,7 +122,11 @@ impl Xhci {
             Went::Failed => self.count_error(around, slot, index),
             Went::PutOff => {
                 self.ports[port].give_back(around.now, link, bytes);
-                self.wait_for_device(around, slot, index);
+                if has_streams {
+                    self.leave_stream(around, slot, index);
+                } else {
+                    self.wait_for_device(around, slot, index);
+                }
             }
         }
         self.wake_waiting(around, slot, index);
@@ -218,7 +241,13 @@ impl Xhci {
     }
 
     /// §4.10.2: the TD ends with an error, the endpoint halts and keeps the TD on its ring.
-    fn end_badly(&mut self, around: &mut Surroundings<'_>, slot: u8, index: u8, error: u8) {
+    pub(super) fn end_badly(
+        &mut self,
+        around: &mut Surroundings<'_>,
+        slot: u8,
+        index: u8,
+        error: u8,
+    ) {
         let Some(endpoint) = self.endpoint(slot, index) else {
             return;
         };
@@ -227,13 +256,18 @@ impl Xhci {
         };
         endpoint.ring.forget();
         let position = endpoint.ring.position();
+        let endpoint_has_streams = endpoint.streams.is_some();
         let state = if error == code::TRB {
             state::ERROR
         } else {
             state::HALTED
         };
         self.unschedule(slot, index);
-        self.show_dequeue(slot, index, position.address, position.cycle);
+        if endpoint_has_streams {
+            self.settle_streams(around, slot, index);
+        } else {
+            self.show_dequeue(slot, index, position.address, position.cycle);
+        }
         self.set_endpoint_state(around, slot, index, state);
         let (at, offset) = td.place(td.done);
         let left = td.length_of(&td.trbs[at]) - offset as u32;
@@ -252,6 +286,17 @@ impl Xhci {
         }
         let from = hint.unwrap_or(around.now + timing::PATIENCE).max(soonest);
         self.plan(slot, index, from);
+    }
+
+    /// When the device has something for an endpoint that waits for it.
+    fn woken_at(&mut self, around: &Surroundings<'_>, slot: u8, index: u8) -> Option<u64> {
+        if self.endpoint(slot, index)?.streams.is_some() {
+            let ready = self.streams_ready(around, slot, index);
+            let (at, _) = ready.first()?;
+            return Some((*at).max(around.now + timing::ERDY));
+        }
+        let at = self.device_ready_at(slot, index)?;
+        Some(at.max(around.now + timing::RETRY))
     }
 
     fn device_ready_at(&mut self, slot: u8, index: u8) -> Option<u64> {
@@ -275,11 +320,11 @@ impl Xhci {
             {
                 continue;
             }
-            let Some(at) = self.device_ready_at(slot, index) else {
+            let Some(at) = self.woken_at(around, slot, index) else {
                 continue;
             };
             self.unschedule(slot, index);
-            self.plan(slot, index, at.max(around.now + timing::RETRY));
+            self.plan(slot, index, at);
         }
     }
 }

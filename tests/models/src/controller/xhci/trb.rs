@@ -34,7 +34,7 @@ pub(super) enum RingKind {
     /// A control endpoint's transfer ring.
     Control,
     /// The transfer ring of a bulk or interrupt endpoint.
-    Stream,
+    Data,
 }
 
 /// A TRB and where it was found.
@@ -45,6 +45,12 @@ pub(super) struct Trb {
 }
 
 impl Trb {
+    /// Of an event that names no TRB.
+    pub(super) const NULL: Self = Self {
+        address: 0,
+        words: [0; 4],
+    };
+
     pub(super) fn kind(&self) -> u32 {
         self.words[3] >> 10 & 0x3f
     }
@@ -135,7 +141,7 @@ impl Trb {
             RingKind::Control => {
                 matches!(kind, kind::NORMAL..=kind::STATUS | kind::LINK | kind::NO_OP)
             }
-            RingKind::Stream => matches!(kind, kind::NORMAL | kind::LINK | kind::NO_OP),
+            RingKind::Data => matches!(kind, kind::NORMAL | kind::LINK | kind::NO_OP),
         };
         require!(
             allowed,

@@ -40,6 +40,10 @@ impl<F: Function> Device<F> {
                 let taken = self.with_wire(now, |function, wire| function.has_room(wire, address));
                 self.reply_to_out(taken, address)
             }
+            Packet::Prime => {
+                let taken = self.with_wire(now, |function, wire| function.prime(wire, address));
+                self.reply_to_out(taken, address)
+            }
             Packet::Setup(_) | Packet::Status => {
                 self.violations
                     .record(now, "USB 2.0 §8.5.3", "SETUP or STATUS at a data endpoint");

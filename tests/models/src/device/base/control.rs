@@ -172,7 +172,7 @@ impl Stage {
                 wire.check_status(data, sequence);
                 self.finish()
             }
-            Packet::Setup(_) => unreachable!("handled by the device"),
+            Packet::Setup(_) | Packet::Prime => unreachable!("handled by the device"),
         }
     }
 
@@ -223,7 +223,7 @@ impl Stage {
                 *self = Self::Refused { ready_at: 0 };
                 Step::of(Reply::Stall)
             }
-            Packet::Setup(_) => unreachable!("handled by the device"),
+            Packet::Setup(_) | Packet::Prime => unreachable!("handled by the device"),
         }
     }
 
@@ -245,7 +245,7 @@ impl Stage {
                 );
                 Step::of(Reply::Stall)
             }
-            Packet::Setup(_) => unreachable!("handled by the device"),
+            Packet::Setup(_) | Packet::Prime => unreachable!("handled by the device"),
         }
     }
 

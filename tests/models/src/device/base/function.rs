@@ -112,6 +112,19 @@ pub trait Function: Send {
     /// As [`super::super::UsbDevice::ready_at`].
     fn ready_at(&self, endpoint: u8, stream: u16) -> Option<Nanoseconds>;
 
+    /// As [`super::super::UsbDevice::streams_ready`].
+    fn streams_ready(&self, _now: Nanoseconds, _endpoint: u8) -> Vec<(Nanoseconds, u16)> {
+        Vec::new()
+    }
+
+    /// The host primes an endpoint. [`Taken::Busy`] is the right answer (NRDY); by default there are
+    /// no streams to prime.
+    fn prime(&mut self, wire: &mut Wire<'_>, endpoint: u8) -> Taken {
+        let text = format!("endpoint {endpoint:#04x} has no streams to prime");
+        wire.violations.record(wire.now, "USB 3.2 §8.12.1.4", text);
+        Taken::Silent
+    }
+
     /// The time in which the device shows no connection, as if the plug had been pulled.
     fn absence(&self) -> Option<Range<Nanoseconds>> {
         None

@@ -159,6 +159,11 @@ impl<F: Function> Device<F> {
     }
 
     fn endpoint_zero(&mut self, now: Nanoseconds, link: Link, packet: Packet<'_>) -> Reply {
+        if packet == Packet::Prime {
+            let text = "endpoint 0 has no streams to prime";
+            self.violations.record(now, "USB 3.2 §8.12.1.4", text);
+            return Reply::Silent;
+        }
         let Packet::Setup(bytes) = packet else {
             let wire = ControlWire {
                 now,
@@ -284,6 +289,14 @@ impl<F: Function> UsbDevice for Device<F> {
         } else {
             self.function.ready_at(endpoint, stream)
         }
+    }
+
+    fn streams_ready(&self, now: Nanoseconds, endpoint: u8) -> Vec<(Nanoseconds, u16)> {
+        let halted = self.state.endpoints.find(endpoint);
+        if self.link(now).is_none() || halted.is_none_or(|endpoint| endpoint.halted) {
+            return Vec::new();
+        }
+        self.function.streams_ready(now, endpoint)
     }
 
     fn violations(&self) -> Vec<Violation> {

@@ -102,7 +102,8 @@ impl UasScript {
         let violations = Violations::new();
         let streams = match self.streams_exponent {
             0 => 0,
-            exponent => 1 << exponent,
+            // The two highest numbers are the bus's own.
+            exponent => (1_u32 << exponent).min(0xfffd) as u16,
         };
         let mut function = Uas::new(Target::new(self.units, violations.clone()), streams);
         function.faults = self.faults;
@@ -237,6 +238,10 @@ impl UsbDevice for UasDisk {
 
     fn ready_at(&self, endpoint: u8, stream: u16) -> Option<Nanoseconds> {
         self.lock().ready_at(endpoint, stream)
+    }
+
+    fn streams_ready(&self, now: Nanoseconds, endpoint: u8) -> Vec<(Nanoseconds, u16)> {
+        self.lock().streams_ready(now, endpoint)
     }
 
     fn violations(&self) -> Vec<Violation> {

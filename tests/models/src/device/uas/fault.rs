@@ -30,6 +30,11 @@ pub enum What {
     ReadyForTag(u16),
     /// Its first data packet is longer than a packet may be.
     Babble,
+    /// Its data and its status come on this stream.
+    WrongStream(u16),
+    /// The firmware starts anew in the middle of it: every command, and whatever was not flushed, is
+    /// gone without a word; the next command of each unit is told 6/29/00.
+    ResetItself,
 }
 
 /// A trigger and what follows.
@@ -97,6 +102,18 @@ pub enum TaskManner {
     Ignores,
 }
 
+/// What a device with streams does when the host primes a pipe.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum PrimeManner {
+    /// It takes note, and starts streams later.
+    #[default]
+    Starts,
+    /// The pipe halts: it announced streams that it does not have.
+    Halts,
+    /// It takes no note, and never starts a stream.
+    Ignores,
+}
+
 /// How a device behaves in general.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Manners {
@@ -108,6 +125,10 @@ pub struct Manners {
     pub room: usize,
     /// Decides which of several commands is served next.
     pub seed: u64,
+    /// What it does when a pipe is primed.
+    pub prime: PrimeManner,
+    /// Streams that it really has: a command with a higher tag is never served.
+    pub streams_served: u16,
 }
 
 impl Default for Manners {
@@ -117,6 +138,8 @@ impl Default for Manners {
             unit_reset: TaskManner::Works,
             room: usize::MAX,
             seed: 1,
+            prime: PrimeManner::Starts,
+            streams_served: u16::MAX,
         }
     }
 }

@@ -8,10 +8,10 @@ use super::fault::What;
 use super::machine::{Outgoing, PIPES, Phase, Uas};
 use super::wire;
 
-const COMMAND: u8 = PIPES[0];
-const STATUS: u8 = PIPES[1];
-const DATA_IN: u8 = PIPES[2];
-const DATA_OUT: u8 = PIPES[3];
+pub(super) const COMMAND: u8 = PIPES[0];
+pub(super) const STATUS: u8 = PIPES[1];
+pub(super) const DATA_IN: u8 = PIPES[2];
+pub(super) const DATA_OUT: u8 = PIPES[3];
 
 /// Places of [`Uas::turn`].
 const fn turn_of(to_host: bool) -> usize {
@@ -19,22 +19,6 @@ const fn turn_of(to_host: bool) -> usize {
 }
 
 impl Uas {
-    fn has_streams(&self, wire: &Wire<'_>) -> bool {
-        wire.link.is_super() && self.streams > 0
-    }
-
-    /// Checks the stream of a packet on a pipe that has them or not.
-    fn check_stream(&self, wire: &Wire<'_>, endpoint: u8, stream: u16) {
-        let allowed = match self.has_streams(wire) && endpoint != COMMAND {
-            true => (1..=self.streams).contains(&stream),
-            false => stream == 0,
-        };
-        if !allowed {
-            let text = format!("a packet on stream {stream} of endpoint {endpoint:#04x}");
-            wire.violations.record(wire.now, "UAS §4.2", text);
-        }
-    }
-
     /// Begins what can begin now.
     fn serve(&mut self, wire: &mut Wire<'_>) {
         let now = wire.now;
@@ -99,7 +83,7 @@ impl Uas {
             self.turn[turn_of(to_host)]?
         };
         self.commands.iter().position(|command| {
-            command.tag == tag
+            command.stream == tag
                 && command.phase == Phase::Data
                 && command.direction() == Some(to_host)
         })
@@ -152,6 +136,7 @@ impl Function for Uas {
             Reset::Bus => self.target.bus_reset(),
             Reset::Configured => {}
         }
+        self.primed.clear();
         self.lose_all();
     }
 
@@ -246,8 +231,17 @@ impl Function for Uas {
         }
     }
 
-    fn halt_cleared(&mut self, _wire: &mut Wire<'_>, _endpoint: u8) -> bool {
+    fn halt_cleared(&mut self, _wire: &mut Wire<'_>, endpoint: u8) -> bool {
+        self.primed.retain(|&known| known != endpoint);
         true
+    }
+
+    fn prime(&mut self, wire: &mut Wire<'_>, endpoint: u8) -> Taken {
+        self.take_prime(wire, endpoint)
+    }
+
+    fn streams_ready(&self, now: Nanoseconds, endpoint: u8) -> Vec<(Nanoseconds, u16)> {
+        self.wants_to_start(now, endpoint)
     }
 
     fn ready_at(&self, endpoint: u8, stream: u16) -> Option<Nanoseconds> {

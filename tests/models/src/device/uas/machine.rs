@@ -55,6 +55,8 @@ pub(super) enum Phase {
 #[derive(Clone, Debug)]
 pub(super) struct Running {
     pub(super) tag: u16,
+    /// Where its data and its status move, if there are streams.
+    pub(super) stream: u16,
     pub(super) lun: u8,
     pub(super) cdb: Vec<u8>,
     pub(super) execution: Execution,
@@ -107,6 +109,8 @@ pub struct Uas {
     pub(super) outgoing: VecDeque<Outgoing>,
     /// Whose data phase it is, to the host and from it; without streams only.
     pub(super) turn: [Option<u16>; 2],
+    /// The pipes with streams that the host has primed.
+    pub(super) primed: Vec<u8>,
 }
 
 /// Command OUT, status IN, data IN, data OUT.
@@ -126,6 +130,7 @@ impl Uas {
             commands: Vec::new(),
             outgoing: VecDeque::new(),
             turn: [None; 2],
+            primed: Vec::new(),
         }
     }
 
@@ -140,6 +145,16 @@ impl Uas {
         self.commands.clear();
         self.outgoing.clear();
         self.turn = [None; 2];
+    }
+
+    /// The device's firmware starts anew, without a word and with its link up: all commands and what
+    /// the caches held are gone, and the next command of each unit is told of a reset.
+    fn start_anew(&mut self) {
+        self.lose_all();
+        for unit in &mut self.target.units {
+            unit.image.drop_cache();
+            unit.raise(Sense::RESET);
+        }
     }
 
     pub(super) fn random(&mut self, below: usize) -> usize {
@@ -237,15 +252,23 @@ impl Uas {
                 return self.say(now, tag, wire::sense(tag, 2, &sense.fixed()));
             }
             Some(What::SkipData) => return self.say(now, tag, wire::sense(tag, 0, &[])),
+            Some(What::ResetItself) => return self.start_anew(),
             _ => {}
         }
         let execution = self.target.execute(now, lun, &cdb);
+        let beyond = wire.link.is_super() && tag > self.manners.streams_served;
         let phase = match what {
             Some(What::Hang) => Phase::Stuck,
+            _ if beyond => Phase::Stuck,
             _ => Phase::Waiting,
+        };
+        let stream = match what {
+            Some(What::WrongStream(other)) if self.has_streams(wire) => other,
+            _ => tag,
         };
         self.commands.push(Running {
             tag,
+            stream,
             lun,
             cdb,
             execution,
@@ -321,9 +344,9 @@ impl Uas {
             Some(What::BulkOnlyWords) => bytes = b"USBSUSBSUSBSUSBS".to_vec(),
             _ => {}
         }
-        let exchange = command.exchange;
+        let (exchange, stream) = (command.exchange, command.stream);
         self.commands.remove(place);
         self.exchanges[exchange].ended = Some(at);
-        self.say(at, tag, bytes);
+        self.say(at, stream, bytes);
     }
 }

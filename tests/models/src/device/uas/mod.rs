@@ -10,11 +10,12 @@ mod disk;
 mod fault;
 mod function;
 mod machine;
+mod streams;
 mod wire;
 
 #[cfg(test)]
 mod tests;
 
 pub use disk::{Offer, UasDisk, UasScript};
-pub use fault::{Fault, Manners, TaskManner, What, on};
+pub use fault::{Fault, Manners, PrimeManner, TaskManner, What, on};
 pub use machine::{Exchange, Task, Uas};

@@ -3,6 +3,7 @@
 use super::super::base::{Function, Given, Reset, Taken, Wire};
 use super::super::scsi::{LogicalUnit, Sense, Target};
 use super::super::{Link, MILLISECOND, Violations};
+use super::machine::PIPES;
 use super::*;
 use crate::device::base::Endpoints;
 
@@ -23,6 +24,9 @@ impl Bench {
         let unit = LogicalUnit::disk(64, 512);
         let mut uas = Uas::new(Target::new(vec![unit], violations.clone()), 8);
         uas.reset(0, Reset::PowerOn);
+        if link.is_super() {
+            uas.primed = PIPES[1..].to_vec();
+        }
         Self {
             uas,
             link,
@@ -75,6 +79,12 @@ impl Bench {
             Given::Packet { bytes, .. } => Some(bytes),
             _ => None,
         }
+    }
+
+    /// The streams that the device wants to start on a pipe, in its order.
+    fn streams_ready(&self, pipe: u8) -> Vec<u16> {
+        let ready = self.uas.streams_ready(self.now, pipe);
+        ready.into_iter().map(|(_, stream)| stream).collect()
     }
 
     /// Takes the attention that follows power-on.
@@ -170,6 +180,47 @@ fn a_tag_beyond_the_streams_and_a_stream_that_does_not_exist_are_the_host_s_faul
     bench.settle();
     bench.status(3);
     bench.violations.expect_only("UAS §4.2");
+}
+
+#[test]
+fn a_stream_before_its_pipe_was_primed_is_the_host_s_fault() {
+    let mut bench = Bench::new(Link::Super);
+    bench.uas.primed.clear();
+    bench.status(1);
+    bench.violations.expect_only("USB 3.2 §8.12.1.4");
+    assert_eq!(bench.uas.streams_ready(bench.now, 0x82), []);
+    let primed = bench.with(|uas, wire| uas.prime(wire, 0x82));
+    assert_eq!(primed, Taken::Busy, "NRDY");
+    bench.command(1, [0; 16]);
+    let ready: Vec<u16> = bench.streams_ready(0x82);
+    assert_eq!(ready, [1]);
+}
+
+#[test]
+fn a_pipe_without_streams_is_not_primed() {
+    for (link, pipe) in [(Link::Super, 0x01), (Link::High, 0x82)] {
+        let mut bench = Bench::new(link);
+        bench.with(|uas, wire| uas.prime(wire, pipe));
+        bench.violations.expect_only("USB 3.2 §8.12.1.4");
+    }
+}
+
+#[test]
+fn the_stream_that_was_begun_goes_on_first() {
+    for seed in 1..20 {
+        let mut bench = Bench::new(Link::Super);
+        bench.settle();
+        bench.uas.manners.seed = seed;
+        let long = [0x28, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0];
+        for tag in 1..=4 {
+            bench.command(tag, long);
+        }
+        let mut order = bench.streams_ready(0x83);
+        let last = order.pop().unwrap();
+        assert_eq!(bench.data(last, 1024).map(|data| data.len()), Some(1024));
+        assert_eq!(bench.streams_ready(0x83)[0], last);
+        assert!(bench.violations.all().is_empty());
+    }
 }
 
 #[test]
