@@ -22,7 +22,7 @@ use crate::brakes::Brakes;
 use crate::console;
 use crate::cpu::{Start, timer};
 use crate::demo::buffers::Buffers;
-use crate::demo::options::Options;
+use crate::demo::options::{Options, quirks};
 use crate::demo::session::{self, Tools};
 use crate::gic::{Gic, InterruptId};
 use crate::machine::{CutDma, Machine};
@@ -86,6 +86,7 @@ pub(super) fn run(
         queueing: Queueing::AfterData,
         ..Policy::DEFAULT
     });
+    host.set_quirks(quirks(start.command_line()));
     for driver in drivers {
         host.add_controller(driver)
             .map_err(|error| Reason::new(format_args!("adding a controller: {error:?}")))?;
