@@ -51,9 +51,14 @@ const PORTS: usize = 64;
 const DEVICES: usize = if cfg!(feature = "bench") { 1 } else { 16 };
 /// As many as the measurements want.
 const REQUESTS: usize = 32;
-/// Endpoint 0 and two bulk endpoints for each device, and transfers for a command of each.
-const ENDPOINTS: usize = 3 * DEVICES;
-const TRANSFERS: usize = 8 * DEVICES;
+/// Endpoint 0 and the four pipes of UAS for each device, and transfers for the commands of one that
+/// has them all.
+const ENDPOINTS: usize = 5 * DEVICES;
+const TRANSFERS: usize = if cfg!(feature = "bench") {
+    96
+} else {
+    8 * DEVICES
+};
 
 type Driver = Controller<'static, MmioWindow>;
 
@@ -145,6 +150,7 @@ fn measure(
         meter,
         memory: Memory::take().ok_or("the buffers are taken once")?,
         rounds: options.rounds,
+        only: options.only,
     };
     bench::run(host, tools)
 }
