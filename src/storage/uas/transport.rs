@@ -190,7 +190,7 @@ impl Transport {
         self.deadline = self.deadline.min(deadline);
         if small {
             self.scratch = Some(tag);
-            self.place_list(&request.data);
+            self.place_list(request);
         }
         self.flying.insert(tag);
         self.overtaken.remove(tag);
@@ -232,10 +232,11 @@ impl Transport {
 
     /// Puts a command's list into the transport's own memory.
     #[cold]
-    fn place_list(&self, data: &DataPlace) {
-        if let DataPlace::List(bytes) = data {
-            self.memory.write_bytes(self.layout.scratch(), bytes);
-        }
+    fn place_list(&self, request: &Request) {
+        let (at, length) = (self.layout.scratch(), request.command.data.length());
+        request.data.list(length, |offset, bytes| {
+            self.memory.write_bytes(at + offset, bytes)
+        });
     }
 
     /// Tags that a command may have: a read whose ends must be bounced needs one with an area for it.

@@ -24,6 +24,7 @@ pub enum Offer {
 #[derive(Debug)]
 pub struct UasScript {
     link: Link,
+    ids: (u16, u16),
     offer: Offer,
     streams_exponent: u8,
     units: Vec<LogicalUnit>,
@@ -43,6 +44,7 @@ impl UasScript {
     pub fn new() -> Self {
         Self {
             link: Link::High,
+            ids: (0x1234, 0x0a5d),
             offer: Offer::UasAlone,
             streams_exponent: 4,
             units: Vec::new(),
@@ -55,6 +57,13 @@ impl UasScript {
     #[must_use]
     pub fn speed(mut self, link: Link) -> Self {
         self.link = link;
+        self
+    }
+
+    /// Vendor and product id.
+    #[must_use]
+    pub fn ids(mut self, vendor: u16, product: u16) -> Self {
+        self.ids = (vendor, product);
         self
     }
 
@@ -108,8 +117,8 @@ impl UasScript {
         let mut function = Uas::new(Target::new(self.units, violations.clone()), streams);
         function.faults = self.faults;
         function.manners = self.manners;
-        let (offer, exponent) = (self.offer, self.streams_exponent);
-        let describe = move |link| descriptors(link, offer, exponent);
+        let (ids, offer, exponent) = (self.ids, self.offer, self.streams_exponent);
+        let describe = move |link| descriptors(link, ids, offer, exponent);
         UasDisk {
             shared: Arc::new(Mutex::new(Device::new(
                 self.link, function, violations, describe,
@@ -118,7 +127,7 @@ impl UasScript {
     }
 }
 
-fn descriptors(link: Link, offer: Offer, exponent: u8) -> Descriptors {
+fn descriptors(link: Link, ids: (u16, u16), offer: Offer, exponent: u8) -> Descriptors {
     let pipe = |number: usize| {
         let address = PIPES[number];
         let endpoint = Endpoint::bulk(address, link);
@@ -146,7 +155,7 @@ fn descriptors(link: Link, offer: Offer, exponent: u8) -> Descriptors {
                 .interface(uas.alternate(1))
         }
     };
-    Descriptors::new(link, 0x1234, 0x0a5d).configuration(configuration)
+    Descriptors::new(link, ids.0, ids.1).configuration(configuration)
 }
 
 /// A UAS disk. Clones are the same disk: one goes into the machine, the other stays with the test.
