@@ -20,7 +20,7 @@ pub(crate) const REISSUES: u8 = 2;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DiskId {
     pub(crate) index: u8,
-    pub(crate) generation: u8,
+    pub(crate) generation: u32,
 }
 
 impl DiskId {
@@ -42,14 +42,14 @@ pub struct RequestId {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HolderId {
     pub(crate) index: u8,
-    pub(crate) generation: u8,
+    pub(crate) generation: u32,
 }
 
 /// A holder of a disk. The caller of the stack provides a slice of them; a disk's only user needs
 /// none.
 #[derive(Clone, Copy, Debug)]
 pub struct HolderEntry {
-    pub(crate) generation: u8,
+    pub(crate) generation: u32,
     pub(crate) disk: Option<DiskId>,
     /// The loss epoch that it was told of.
     pub(crate) seen: u32,

@@ -9,7 +9,7 @@ use crate::platform::Platform;
 use crate::scsi::transport::{
     Client, ClientKind, DataPlace, Ended, Outcome, Request, TransportError,
 };
-use crate::scsi::unit::{Next, UnitEntry, UnitState, transport_failed};
+use crate::scsi::unit::{Next, UnitEntry, UnitState, has_relapsed, transport_failed};
 use crate::storage::uas::transport::Tools;
 use crate::time::{Duration, Instant};
 use crate::usb::Driver;
@@ -457,14 +457,19 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let Some(unit) = self.units.get_mut(usize::from(index)) else {
             return;
         };
-        let Some(result) = unit.request_ended(piece, slot, outcome) else {
-            self.hunger = Hunger::Several;
-            return;
-        };
-        let result = self.weigh_flush(request, result);
-        self.end_request(request, result);
-        if let Err(error) = result {
-            self.weigh_failure(index, error, now);
+        let has_relapsed = outcome.is_ok_and(|completion| has_relapsed(&completion.status));
+        match unit.request_ended(piece, slot, outcome) {
+            None => self.hunger = Hunger::Several,
+            Some(result) => {
+                let result = self.weigh_flush(request, result);
+                self.end_request(request, result);
+                if let Err(error) = result {
+                    self.weigh_failure(index, error, now);
+                }
+            }
+        }
+        if has_relapsed {
+            self.relapsed(index, now);
         }
     }
 }

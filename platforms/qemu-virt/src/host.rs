@@ -149,6 +149,7 @@ fn measure(
         meter,
         memory: Memory::take().ok_or("the buffers are taken once")?,
         rounds: options.rounds,
+        only: options.only,
     };
     bench::run(host, tools)
 }

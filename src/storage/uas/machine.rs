@@ -276,7 +276,10 @@ impl Machine {
                 UasPipe::Command => false,
                 UasPipe::Status => nexus.listening && !nexus.wants_status(),
                 _ if nexus.data_pipe() != pipe => false,
-                _ => nexus.fault.is_some() || nexus.data == Data::Queued && !nexus.is_alive(),
+                _ => {
+                    nexus.fault.is_some()
+                        || nexus.data == Data::Queued && nexus.state != State::Open
+                }
             };
             if let (true, Some(tag)) = (is_one, Tag::new(number)) {
                 tags.insert(tag);
@@ -509,10 +512,11 @@ impl Machine {
         }
     }
 
-    /// Asks for a pipe to be stopped. A halt that is to be cleared does as much, and so does the
-    /// operation that is under way on it: all that was queued comes back before that ends.
+    /// Asks for a pipe to be stopped. A halt that is to be cleared does as much. Without streams so does
+    /// the operation that is under way on it: all that was queued comes back before that ends. With
+    /// streams only what was named when that began comes back.
     pub(super) fn want_recall(&mut self, pipe: UasPipe) {
-        if self.running == Some(pipe) {
+        if self.running == Some(pipe) && self.mode == Mode::Ready {
             return;
         }
         let work = self.work_mut(pipe);

@@ -509,7 +509,8 @@ impl Transport {
                 }
                 Action::Recall(pipe) => {
                     self.name_streams(tools.bus, pipe);
-                    let operation = Operation::Recall(self.pipe(pipe).handle);
+                    let pipe = self.pipe(pipe);
+                    let operation = Operation::Recall(pipe.handle, pipe.address);
                     self.operate(tools, operation);
                     Ok(())
                 }

@@ -2,6 +2,7 @@
 
 use rootport::policy::Queueing;
 
+use crate::bench::workload::Load;
 use crate::power::Reason;
 
 /// What the image does.
@@ -110,6 +111,8 @@ pub struct Options {
     pub watch: u64,
     /// `rootport.rounds`: how many times the shortest length of [`Mode::Bench`].
     pub rounds: u32,
+    /// `rootport.only`: the only load of [`Mode::Bench`]; all of them where it is `None`.
+    pub only: Option<Load>,
 }
 
 impl Options {
@@ -129,6 +132,7 @@ impl Options {
         watch: 200,
         queueing: None,
         rounds: 10,
+        only: None,
     };
 }
 
@@ -184,6 +188,7 @@ impl Options {
             "reach" => self.reach = reach(value)?,
             "queue" => self.queueing = Some(queueing(value)?),
             "rounds" => self.rounds = value.parse().ok()?,
+            "only" => self.only = Some(Load::named(value)?),
             _ => return None,
         }
         Some(())
