@@ -291,10 +291,11 @@ fn memory(runs: &Runs) -> Result<Vec<Figure>> {
     let scratchpads = runs.coherent.number("memory", "scratchpads")?;
     let all = pool - scratchpads + weight.tables;
     Ok(vec![
-        figure("text, xHCI, Bulk-Only and UAS, built for size", weight.text),
-        figure("text, EHCI, Bulk-Only and UAS", weights.ehci.text),
-        figure("text, xHCI, EHCI, Bulk-Only and UAS", weights.both.text).at_most(114_688.0),
-        figure("constants, xHCI, Bulk-Only and UAS", weight.constants),
+        figure("text, xHCI and Bulk-Only, built for size", weight.text).at_most(65_536.0),
+        figure("text, EHCI and Bulk-Only", weights.ehci.text).at_most(49_152.0),
+        figure("text, xHCI, EHCI, Bulk-Only and UAS", weights.all.text).at_most(114_688.0),
+        figure("constants, xHCI and Bulk-Only", weight.constants),
+        figure("constants, all", weights.all.constants),
         figure("coherent pool at most, scratchpads included", pool),
         figure("scratchpads among them", scratchpads),
         figure("tables for one controller and one disk", weight.tables),

@@ -27,12 +27,12 @@ pub struct Weight {
 /// The smallest image in each of its shapes.
 #[derive(Clone, Copy, Debug)]
 pub struct Weights {
-    /// With an xHCI.
+    /// With an xHCI, over Bulk-Only.
     pub xhci: Weight,
-    /// With an EHCI.
+    /// With an EHCI, over Bulk-Only.
     pub ehci: Weight,
-    /// With one of each.
-    pub both: Weight,
+    /// With one of each, over Bulk-Only and UAS.
+    pub all: Weight,
 }
 
 /// Links the smallest images for the board's target, as small as the boards are built, and weighs
@@ -45,7 +45,10 @@ pub fn weigh_all(board: &Board) -> Result<Weights> {
     Ok(Weights {
         xhci: weigh(board, &["footprint/xhci"])?,
         ehci: weigh(board, &["footprint/ehci"])?,
-        both: weigh(board, &["footprint/xhci", "footprint/ehci"])?,
+        all: weigh(
+            board,
+            &["footprint/xhci", "footprint/ehci", "footprint/uas"],
+        )?,
     })
 }
 
