@@ -45,6 +45,8 @@ pub fn wait(deadline: u64) {
         core::hint::spin_loop();
     } else {
         crate::cpu::interrupts::sleep_unless(take, deadline);
+        // The caller looks after this at all that came until now.
+        take();
     }
 }
 

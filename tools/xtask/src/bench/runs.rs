@@ -210,8 +210,9 @@ impl<'r> Run<'r> {
         let deadline = Instant::now() + PATIENCE;
         let mut report = Report::default();
         while let Some(line) = machine.console.next_line(deadline)? {
+            let was_done = report.has("done");
             report.take(&line)?;
-            if report.has("done") {
+            if report.has("done") && !was_done {
                 machine.end_after_last_word()?;
             }
         }
