@@ -20,11 +20,6 @@ pub enum Queueing {
     /// QEMU's `usb-storage` is one (7.2 and 11.1 were tried): where the data takes a moment, a status
     /// read that is queued already is never answered, or is stalled before a write's data.
     StatusLast,
-    /// What goes one way together: the data of a write with the wrapper, the data of a read and its
-    /// status behind it; the other way when that has arrived. Two interrupts a command, and only one
-    /// pipe is ever at work. QEMU's `usb-storage` is content with it behind an EHCI, which does one
-    /// transfer of a pipe at a time.
-    ByDirection,
 }
 
 /// Whether UAS is used: for boards on which nobody has seen it work.

@@ -1,5 +1,5 @@
-//! [`Queueing::AfterData`], [`Queueing::StatusLast`] and [`Queueing::ByDirection`]: the status is asked
-//! for when the data has come, or is at least behind it.
+//! [`Queueing::AfterData`] and [`Queueing::StatusLast`]: the status is asked for when the data has
+//! come.
 
 use super::*;
 use crate::policy::Queueing;
@@ -49,25 +49,6 @@ fn the_data_may_go_with_the_command_while_the_status_waits() {
         assert_eq!(begun, Action::SendCommandAndData);
         assert_eq!(machine.step(moved(512)), Action::ReadStatus, "{data:?}");
         let end = Action::Finish(End::Status(CswStatus::Passed, 512));
-        assert_eq!(machine.step(passed(0)), end);
-    }
-}
-
-#[test]
-fn what_goes_one_way_goes_together() {
-    let end = Action::Finish(End::Status(CswStatus::Passed, 512));
-    let mut machine = Machine::idle();
-    let begun = machine.begin(DataPhase::Out(512), Queueing::ByDirection);
-    assert_eq!(begun, Action::SendCommandAndData);
-    assert_eq!(machine.step(moved(512)), Action::ReadStatus);
-    assert_eq!(machine.step(passed(0)), end);
-    for data in [DataPhase::In(512), DataPhase::None] {
-        let begun = machine.begin(data, Queueing::ByDirection);
-        assert_eq!(begun, Action::SendCommand);
-        let rest = machine.step(Input::Command(Outcome::Complete));
-        assert_eq!(rest, Action::SendRest, "{data:?}");
-        let bytes = u32::from(data != DataPhase::None) * 512;
-        let end = Action::Finish(End::Status(CswStatus::Passed, bytes));
         assert_eq!(machine.step(passed(0)), end);
     }
 }

@@ -188,11 +188,6 @@ impl Machine {
 
     /// Begins a command. The machine is idle.
     pub fn begin(&mut self, data: DataPhase, queueing: Queueing) -> Action {
-        let queueing = match (queueing, data) {
-            (Queueing::ByDirection, DataPhase::Out(_)) => Queueing::StatusLast,
-            (Queueing::ByDirection, _) => Queueing::AfterCommand,
-            (other, _) => other,
-        };
         self.expected = data;
         self.data = match data {
             DataPhase::None => Data::Moved(0),
@@ -206,7 +201,7 @@ impl Machine {
         };
         self.second_status = false;
         match queueing {
-            Queueing::AfterCommand | Queueing::AfterData | Queueing::ByDirection => {
+            Queueing::AfterCommand | Queueing::AfterData => {
                 self.phase = Phase::Command;
                 Action::SendCommand
             }

@@ -80,7 +80,7 @@ fn queued(phase: DataPhase, queueing: Queueing) -> Machine {
             assert_eq!(arrived, Action::SendRest);
         }
         Queueing::Eager => assert_eq!(machine.begin(phase, queueing), Action::SendAll),
-        Queueing::AfterData | Queueing::StatusLast | Queueing::ByDirection => {
+        Queueing::AfterData | Queueing::StatusLast => {
             unreachable!("they never have all three queued: after_data_tests")
         }
     }

@@ -129,7 +129,7 @@ pub(super) struct Run<'r> {
     what: String,
     image: &'r Path,
     controller: ControllerChoice,
-    words: &'static str,
+    words: String,
     rounds: u32,
     /// More of what is behind the disk.
     medium: &'static str,
@@ -147,15 +147,15 @@ impl<'r> Run<'r> {
                 device: Some("qemu-xhci,id=usb".into()),
                 bus: "usb.0".into(),
             },
-            words: "",
+            words: String::new(),
             rounds: 1,
             medium: "",
             arguments: Vec::new(),
         }
     }
 
-    pub(super) fn words(mut self, words: &'static str) -> Self {
-        self.words = words;
+    pub(super) fn words(mut self, words: &str) -> Self {
+        self.words = words.to_owned();
         self
     }
 
