@@ -60,6 +60,9 @@ pub struct Policy {
     /// A disk may take so long from its first command to being ready. Policy: disks that spin up
     /// took 6 to 10 s in reports; a margin of two.
     pub readiness: Duration,
+    /// A unit without a medium is asked again so often: two short commands each time. Policy: a card
+    /// is noticed within five seconds; [`Duration::MAX`] for never.
+    pub medium_poll: Duration,
     /// A device may take so long to come back from a reset of its port, described and configured.
     pub reopen: Duration,
     /// No new rung of recovery is begun so long after the first fault of an episode.
@@ -97,6 +100,7 @@ impl Policy {
         flush: Duration::from_secs(60),
         bring_up: Duration::from_secs(10),
         readiness: Duration::from_secs(20),
+        medium_poll: Duration::from_secs(5),
         reopen: Duration::from_secs(5),
         episode: Duration::from_secs(20),
         transfer_high: 240 * 512,

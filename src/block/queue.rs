@@ -20,7 +20,7 @@ pub(crate) const REISSUES: u8 = 2;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DiskId {
     pub(crate) index: u8,
-    pub(crate) generation: u8,
+    pub(crate) generation: u32,
 }
 
 impl DiskId {
@@ -42,14 +42,14 @@ pub struct RequestId {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HolderId {
     pub(crate) index: u8,
-    pub(crate) generation: u8,
+    pub(crate) generation: u32,
 }
 
 /// A holder of a disk. The caller of the stack provides a slice of them; a disk's only user needs
 /// none.
 #[derive(Clone, Copy, Debug)]
 pub struct HolderEntry {
-    pub(crate) generation: u8,
+    pub(crate) generation: u32,
     pub(crate) disk: Option<DiskId>,
     /// The loss epoch that it was told of.
     pub(crate) seen: u32,
@@ -97,6 +97,14 @@ pub enum Operation {
     /// Put what was written on the medium and spin the disk down; no buffer. The next command spins
     /// it up again.
     Stop,
+}
+
+impl Operation {
+    /// Whether it leaves the disk as it is, so that others like it may be under way in any order.
+    #[inline]
+    pub(crate) fn is_read(&self) -> bool {
+        matches!(self, Self::Read(_))
+    }
 }
 
 /// A request that has ended, with its buffer.
@@ -228,6 +236,12 @@ impl RequestSlot {
         self.failed = None;
         self.interrupted = None;
         self.bounced = None;
+    }
+
+    /// Whether it was submitted and has not ended.
+    #[inline]
+    pub(crate) fn is_waiting(&self) -> bool {
+        matches!(self.state, RequestState::Waiting)
     }
 
     /// Whether a command is to be issued for it, as far as it alone is concerned.

@@ -92,6 +92,8 @@ pub struct BringUp {
     no_medium: u8,
     /// START was sent since the last pause.
     start_sent: bool,
+    /// It had no medium before, and may have none now.
+    looking: bool,
     questions: Questions,
     quirks: Quirks,
     mode_form: ModeForm,
@@ -118,6 +120,7 @@ impl BringUp {
             attentions: 0,
             no_medium: 0,
             start_sent: false,
+            looking: false,
             questions: Questions::All,
             quirks: Quirks::empty(),
             mode_form: ModeForm::Six,
@@ -151,6 +154,30 @@ impl BringUp {
             questions: Questions::Essential,
             ..self
         }
+    }
+
+    /// The same for a unit that had no medium when it was asked last, and is asked once now.
+    #[must_use]
+    pub fn looking(self, inquiry: Inquiry) -> Self {
+        Self {
+            phase: Phase::Ready,
+            inquiry: Some(inquiry),
+            no_medium: NO_MEDIUM_TRIES - 1,
+            looking: true,
+            ..self
+        }
+    }
+
+    /// Whether all that is known is still that it had no medium.
+    #[must_use]
+    pub fn is_looking(&self) -> bool {
+        self.looking && self.phase == Phase::Ready
+    }
+
+    /// What its INQUIRY data say, once there.
+    #[must_use]
+    pub fn inquiry(&self) -> Option<Inquiry> {
+        self.inquiry
     }
 
     /// Takes what happened, and says what to do next.

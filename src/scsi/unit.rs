@@ -62,7 +62,7 @@ pub enum Next {
 /// A unit. The caller of the stack provides a slice of them.
 #[derive(Debug)]
 pub struct UnitEntry {
-    pub(crate) generation: u8,
+    pub(crate) generation: u32,
     pub(crate) function: u8,
     /// The controller that its device is on.
     pub(crate) controller: ControllerId,
@@ -76,7 +76,9 @@ pub struct UnitEntry {
     /// What the unit was before its device was opened again: it must be the same now.
     pub(crate) before: Option<Found>,
     /// Which use of the entry was told of as a disk that is ready.
-    pub(crate) told: Option<u8>,
+    pub(crate) told: Option<u32>,
+    /// When it is asked again, while it has no medium.
+    pub(crate) next_look: Instant,
     /// How often its device had to be reset while a command of a bring-up was under way.
     pub(crate) interruptions: u8,
     /// Its device's policies, for commands that may harm it.
@@ -103,6 +105,7 @@ impl UnitEntry {
         seen: 0,
         before: None,
         told: None,
+        next_look: Instant::NEVER,
         interruptions: 0,
         quirks: Quirks::empty(),
         manner: Manner::Cautious,
@@ -133,6 +136,16 @@ impl UnitEntry {
         matches!(self.state, UnitState::Free)
     }
 
+    /// What it is, or was before its bring-up began again.
+    #[inline]
+    pub(crate) fn found(&self) -> Option<&Found> {
+        match &self.state {
+            UnitState::Ready(found) => Some(found),
+            UnitState::BringUp(..) | UnitState::Away => self.before.as_ref(),
+            UnitState::Free | UnitState::Empty(_) | UnitState::Failed(_) => None,
+        }
+    }
+
     /// Size and nature of the unit.
     ///
     /// # Errors
@@ -147,6 +160,9 @@ impl UnitEntry {
                 Ok(self.geometry_of(before))
             }
             (UnitState::Empty(_), _) => Err(BlockError::NoMedium),
+            (UnitState::BringUp(machine, _), None) if machine.is_looking() => {
+                Err(BlockError::NoMedium)
+            }
             (UnitState::BringUp(..) | UnitState::Away | UnitState::Failed(_), _) => {
                 Err(BlockError::NotReady)
             }
@@ -304,7 +320,7 @@ impl UnitEntry {
         if is_rare(slot.operation) {
             return self.rare_done(slot, moved);
         }
-        let UnitState::Ready(found) = &self.state else {
+        let Some(found) = self.found() else {
             return Err(BlockError::NotReady);
         };
         let wanted = piece.blocks << found.capacity.block_length().exponent();
@@ -343,8 +359,10 @@ impl UnitEntry {
                 self.durability.interrupted();
                 retry(piece, slot, RETRIES, failed)
             }
+            // The unit is brought up again before the next try: see `has_relapsed`.
             Verdict::Retry
             | Verdict::CapacityChanged
+            | Verdict::NeedsStart
             | Verdict::BecomingReady
             | Verdict::HardwareError => retry(piece, slot, RETRIES, failed),
             Verdict::Unexplained => retry(piece, slot, SECOND_TRY, failed),
@@ -364,13 +382,21 @@ impl UnitEntry {
             Verdict::NoMedium => Err(BlockError::NoMedium),
             Verdict::WriteProtected => Err(BlockError::WriteProtected),
             Verdict::NotReady
-            | Verdict::NeedsStart
             | Verdict::NoSuchUnit
             | Verdict::OutOfRange
             | Verdict::Unsupported
             | Verdict::Failed => Err(failed),
         }
     }
+}
+
+/// Whether a command's status says that its unit must be brought up again before anything else: it has
+/// stopped, is starting, or is of another size.
+pub(crate) fn has_relapsed(status: &Status) -> bool {
+    matches!(status, Status::Check(sense) if matches!(
+        sense.verdict(),
+        Verdict::NeedsStart | Verdict::BecomingReady | Verdict::CapacityChanged
+    ))
 }
 
 /// A piece is to be issued again, if it has not failed so often already. Of several that fail the

@@ -107,7 +107,7 @@ mod a_request {
             assert_eq!(place.length, length as usize);
             pieces.push((place.start.addr().get() - start, length));
             let lba = 100 + (place.start.addr().get() - start) / 512;
-            let bytes = command.command.cdb.as_slice();
+            let bytes = command.command.cdb.to_bytes();
             assert_eq!(bytes[0], 0x28);
             assert_eq!(bytes[2..6], (lba as u32).to_be_bytes());
             if let Some(result) = entry.request_ended(slot.piece, &mut slot, good(length)) {
@@ -195,6 +195,7 @@ mod a_failed_command {
             (sense(6, 0x2a, 9), 4, device(6, 0x2a, 9)),
             (sense(0xb, 0, 0), 4, device(0xb, 0, 0)),
             (sense(2, 4, 1), 4, device(2, 4, 1)),
+            (sense(2, 4, 2), 4, device(2, 4, 2)),
             (sense(4, 0x44, 0), 4, device(4, 0x44, 0)),
             (sense(3, 0x11, 0), 4, medium(3, 0x11, 0)),
             (sense(0, 0, 0), 2, device(0, 0, 0)),
@@ -205,7 +206,6 @@ mod a_failed_command {
             (sense(5, 0x24, 0), 1, device(5, 0x24, 0)),
             (sense(5, 0x25, 0), 1, device(5, 0x25, 0)),
             (sense(2, 4, 3), 1, device(2, 4, 3)),
-            (sense(2, 4, 2), 1, device(2, 4, 2)),
             (sense(8, 0, 0), 1, device(8, 0, 0)),
         ];
         for (sense, issued, error) in table {

@@ -7,6 +7,7 @@ use crate::block::queue::REISSUES;
 use crate::host::ControllerFault;
 use crate::platform::{ControllerId, Platform};
 use crate::scsi::bring_up::{Action, BringUp, BringUpError, Input, ModeForm, Search};
+use crate::scsi::inquiry::Inquiry;
 use crate::scsi::transport::{Outcome, SCRATCH, TransportError};
 use crate::scsi::unit::{Next, UnitEntry, UnitState};
 use crate::storage::bot::wire::Lun;
@@ -106,7 +107,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     pub(super) fn function_event(&mut self, index: u8, event: Option<FunctionEvent>, now: Instant) {
         match event {
             None => self.nothing_ended(index, now),
-            Some(FunctionEvent::Ended(ended)) => self.commands_ended(index, ended, now),
+            Some(FunctionEvent::Ended(ended)) => self.commands_ended_rarely(index, ended, now),
             Some(FunctionEvent::Serving(highest)) => self.serving(index, highest, now),
             Some(FunctionEvent::Failed(error)) => {
                 self.platform
@@ -198,6 +199,11 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
 
     /// Begins to bring a unit up, anew or again.
     pub(super) fn bring_up(&mut self, unit: u8, now: Instant) {
+        self.bring_up_from(unit, None, now);
+    }
+
+    /// The same; for a unit without a medium, what it said of itself.
+    fn bring_up_from(&mut self, unit: u8, empty: Option<Inquiry>, now: Instant) {
         let Some(entry) = self.units.get_mut(usize::from(unit)) else {
             return;
         };
@@ -213,6 +219,10 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let bring_up = BringUp::new(now + self.policy.readiness)
             .minding(quirks, mode_form)
             .asking(entry.manner, entry.search);
+        let bring_up = match empty {
+            Some(inquiry) => bring_up.looking(inquiry),
+            None => bring_up,
+        };
         let bring_up = match entry.interruptions {
             0 => bring_up,
             1..=REISSUES => bring_up.essential(),
@@ -246,7 +256,11 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                 entry.limit_transfers(&found);
                 UnitState::Ready(found)
             }
-            Action::Empty(inquiry) => UnitState::Empty(inquiry),
+            Action::Empty(inquiry) => {
+                entry.next_look = now + self.policy.medium_poll;
+                self.next_timer = self.next_timer.min(entry.next_look);
+                UnitState::Empty(inquiry)
+            }
             Action::Skip => UnitState::Free,
             Action::Fail(error) => UnitState::Failed(error),
         };
@@ -261,15 +275,17 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let Some(entry) = self.units.get_mut(usize::from(unit)) else {
             return;
         };
-        let same = match (&entry.state, &entry.before) {
+        let end = match (&entry.state, &entry.before) {
             (_, None) | (UnitState::BringUp(..) | UnitState::Away, _) => return,
-            (UnitState::Ready(found), Some(before)) => is_same_unit(before, found),
-            (_, Some(_)) => false,
+            (UnitState::Ready(found), Some(before)) if is_same_unit(before, found) => None,
+            (UnitState::Failed(BringUpError::NotReady(_)), _) => Some(BlockError::NotReady),
+            (UnitState::Empty(_), _) => Some(BlockError::NoMedium),
+            _ => Some(BlockError::Disconnected),
         };
         entry.before = None;
-        if !same {
+        if let Some(error) = end {
             replace(entry);
-            self.end_requests_of(unit, BlockError::Disconnected);
+            self.end_requests_of(unit, error);
         }
     }
 
@@ -305,12 +321,53 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     #[cold]
     #[inline(never)]
     pub(super) fn weigh_failure(&mut self, unit: u8, error: BlockError, now: Instant) {
-        let again = matches!(error, BlockError::MediumChanged | BlockError::NoMedium);
-        let is_ready = |entry: &UnitEntry| matches!(entry.state, UnitState::Ready(_));
-        if again && self.units.get(usize::from(unit)).is_some_and(is_ready) {
+        if !matches!(error, BlockError::MediumChanged | BlockError::NoMedium) {
+            return;
+        }
+        let Some(entry) = self.units.get_mut(usize::from(unit)) else {
+            return;
+        };
+        if let UnitState::Ready(found) = entry.state {
+            if found.inquiry.removable {
+                // Nothing proves that a medium is the one before: it is another disk.
+                replace(entry);
+            } else {
+                entry.before = Some(found);
+            }
             // What waits was meant for the medium that has gone.
             self.end_requests_of(unit, error);
             self.bring_up(unit, now);
+        }
+    }
+
+    /// A unit has stopped, or is of another size, since it was brought up: it is brought up again, and
+    /// its requests wait for that.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn relapsed(&mut self, unit: u8, now: Instant) {
+        let Some(entry) = self.units.get_mut(usize::from(unit)) else {
+            return;
+        };
+        if let UnitState::Ready(found) = entry.state {
+            entry.before = Some(found);
+            self.bring_up(unit, now);
+        }
+    }
+
+    /// Asks a unit without a medium again, when it is time.
+    fn look_again(&mut self, unit: u8, now: Instant) {
+        let Some(entry) = self.units.get(usize::from(unit)) else {
+            return;
+        };
+        let UnitState::Empty(inquiry) = entry.state else {
+            return;
+        };
+        let (function, next_look) = (entry.function, entry.next_look);
+        if now >= next_look {
+            self.bring_up_from(unit, Some(inquiry), now);
+            self.schedule(function, now);
+        } else {
+            self.wake_at(next_look);
         }
     }
 
@@ -372,7 +429,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                     now,
                 };
                 match slot.function.deadline_passed(&mut tools) {
-                    Some(ended) => self.commands_ended(index as u8, ended, now),
+                    Some(ended) => self.commands_ended_rarely(index as u8, ended, now),
                     None => self.nothing_ended(index as u8, now),
                 }
             }
@@ -385,6 +442,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                 break;
             };
             let UnitState::BringUp(machine, Next::Time(until)) = entry.state else {
+                self.look_again(unit as u8, now);
                 continue;
             };
             let function = entry.function;

@@ -55,8 +55,8 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
 
 /// Which use of an entry an event is about, and which is told of from then on.
 struct News {
-    generation: u8,
-    told: Option<u8>,
+    generation: u32,
+    told: Option<u32>,
 }
 
 fn is_gone(entry: &UnitEntry) -> Option<News> {

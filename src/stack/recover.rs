@@ -10,6 +10,7 @@
 
 use super::{FunctionSlot, Host};
 use crate::block::BlockError;
+use crate::block::durability::Durability;
 use crate::host::RootPort;
 use crate::platform::{ControllerId, Platform, PortPower};
 use crate::policy::Policy;
@@ -19,41 +20,41 @@ use crate::scsi::unit::{UnitEntry, UnitState};
 use crate::storage::ladder::{Climb, Failure};
 use crate::storage::uas::transport::Tools;
 use crate::time::Instant;
-use crate::usb::descriptor::Device;
-use crate::usb::{DeviceId, DeviceInfo, DeviceStrings, Driver, Fate};
+use crate::usb::{DeviceId, DeviceInfo, Driver, Fate};
 
 /// Where a function's device is plugged in, and what it is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Home {
-    controller: ControllerId,
-    root_port: RootPort,
-    route: u32,
-    descriptor: Option<Device>,
-    strings: DeviceStrings,
-}
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Home(DeviceInfo);
 
 impl Home {
     pub(super) fn of(info: &DeviceInfo) -> Self {
-        Self {
-            controller: info.controller,
-            root_port: info.attachment.root_port,
-            route: info.attachment.route,
-            descriptor: info.descriptor,
-            strings: info.strings,
-        }
+        Self(*info)
+    }
+
+    /// What was known of the device when it was there last.
+    pub(super) fn info(&self) -> &DeviceInfo {
+        &self.0
+    }
+
+    fn controller(&self) -> ControllerId {
+        self.0.controller
+    }
+
+    fn root_port(&self) -> RootPort {
+        self.0.attachment.root_port
     }
 
     /// Whether this may be the same device: a serial number that either time could not be read says
     /// nothing.
     fn is_of(&self, other: &Self) -> bool {
-        let (serial, now) = (self.strings.serial, other.strings.serial);
-        self.descriptor == other.descriptor
+        let (serial, now) = (self.0.strings.serial, other.0.strings.serial);
+        self.0.descriptor == other.0.descriptor
             && (serial == now || serial.is_empty() || now.is_empty())
     }
 
     fn is_at(&self, other: &Self) -> bool {
-        (self.controller, self.root_port, self.route)
-            == (other.controller, other.root_port, other.route)
+        let place = |home: &Self| (home.controller(), home.root_port(), home.0.attachment.route);
+        place(self) == place(other)
     }
 }
 
@@ -123,7 +124,8 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                 match (device, home) {
                     (Some(device), _) => self.bus.cycle_power(device, now),
                     (None, Some(home)) => {
-                        self.bus.cycle_port(home.controller, home.root_port, now);
+                        self.bus
+                            .cycle_port(home.controller(), home.root_port(), now);
                     }
                     (None, None) => {}
                 }
@@ -193,7 +195,9 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     fn power_of(&self, function: u8) -> PortPower {
         let slot = self.functions.get(usize::from(function));
         match slot.and_then(|slot| slot.home) {
-            Some(home) => self.platform.port_power(home.controller, home.root_port.0),
+            Some(home) => self
+                .platform
+                .port_power(home.controller(), home.root_port().0),
             None => PortPower::AlwaysOn,
         }
     }
@@ -323,7 +327,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             let Some(slot) = self.functions.get(function) else {
                 break;
             };
-            let is_there = |home: Home| (home.controller, home.root_port) == (controller, port);
+            let is_there = |home: Home| (home.controller(), home.root_port()) == (controller, port);
             // One that is still being closed ends when it is.
             let is_away = slot.absent_until.is_some() && slot.function.is_free();
             if is_away && slot.home.is_some_and(is_there) {
@@ -401,4 +405,6 @@ pub(super) fn is_same_unit(before: &Found, now: &Found) -> bool {
 pub(super) fn replace(entry: &mut UnitEntry) {
     entry.generation = entry.generation.wrapping_add(1);
     entry.before = None;
+    entry.durability = Durability::NEW;
+    entry.seen = 0;
 }

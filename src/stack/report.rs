@@ -1,6 +1,6 @@
 //! What a person or a boot loader wants to know about the disks that are there.
 
-use super::Host;
+use super::{FunctionSlot, Host};
 use crate::block::queue::DiskId;
 use crate::block::{BlockError, Geometry};
 use crate::platform::Platform;
@@ -62,7 +62,14 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let mut details = None;
         let (state, inquiry) = match &entry.state {
             UnitState::Free => return None,
-            UnitState::BringUp(..) | UnitState::Away => (DiskState::NotReady, None),
+            UnitState::BringUp(machine, _) if machine.is_looking() => {
+                (DiskState::Empty, machine.inquiry())
+            }
+            UnitState::BringUp(..) | UnitState::Away => {
+                let before = entry.before.as_ref();
+                details = before.map(|found| found.details);
+                (DiskState::NotReady, before.map(|found| found.inquiry))
+            }
             UnitState::Ready(found) => {
                 details = Some(found.details);
                 let geometry = entry.geometry().ok()?;
@@ -76,7 +83,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                 index,
                 generation: entry.generation,
             },
-            device: self.bus.info(function.function.device()?)?,
+            device: self.device_of(function)?,
             unit: entry.lun,
             state,
             inquiry,
@@ -85,6 +92,13 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             quirks: function.function.quirks(),
             decision: *function.function.decision(),
         })
+    }
+
+    /// The device of a function, or what was known of it before it was opened again.
+    fn device_of(&self, slot: &FunctionSlot) -> Option<DeviceInfo> {
+        let device = slot.function.device();
+        let info = device.and_then(|device| self.bus.info(device));
+        info.or(slot.home.as_ref().map(|home| *home.info()))
     }
 
     /// How commands travel to a device with storage, and why not otherwise.

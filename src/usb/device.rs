@@ -16,7 +16,7 @@ use crate::time::Instant;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DeviceId {
     pub(crate) index: u8,
-    pub(crate) generation: u8,
+    pub(crate) generation: u32,
 }
 
 /// Where a device is in its life.
@@ -53,10 +53,10 @@ pub(crate) enum Requester {
 /// One device. The caller of the stack provides a slice of them.
 #[derive(Debug)]
 pub struct DeviceEntry {
-    pub(crate) generation: u8,
+    pub(crate) generation: u32,
     pub(crate) in_use: bool,
     /// Which use of the entry was told of as a device that has arrived.
-    pub(crate) told: Option<u8>,
+    pub(crate) told: Option<u32>,
     pub(crate) state: DeviceState,
     pub(crate) controller: ControllerId,
     pub(crate) handle: DeviceHandle,

@@ -4,7 +4,7 @@ use crate::rig::{HIGH_PORT, ModelHost, Rig};
 use rootport::block::queue::Operation;
 use rootport::block::{BlockDevice, BlockError, Lba};
 use rootport::dma::DmaBuffer;
-use rootport::stack::{Leaving, Parting};
+use rootport::stack::{DiskState, Leaving, Parting};
 use rootport::time::Duration;
 use rootport_models::device::Script;
 use rootport_models::device::bot::{Action, Until, opcode};
@@ -109,7 +109,11 @@ fn a_disk_that_is_being_reset_is_named_if_it_held_writes() {
     let hangs = DmaBuffer::from_static(vec![0; 512].leak());
     let operation = Operation::Write(Lba(10));
     rig.host.submit(disk, operation, Some(hangs)).unwrap();
-    let is_away = |host: &ModelHost| host.disks().next().is_none();
+    // It is listed all the while, but cannot be used now.
+    let is_away = |host: &ModelHost| {
+        let first = host.disks().next().expect("it is listed");
+        first.state == DiskState::NotReady && first.inquiry.is_some()
+    };
     assert!(rig.host.poll_until(Duration::from_secs(60), is_away));
     let leaving = rig.host.shutdown(Parting::Flush, PATIENCE);
     assert_eq!(leaving.unflushed.map(|(id, _)| id), Some(disk));

@@ -28,15 +28,17 @@ pub type Driver = Controller<'static, MmioWindow>;
 
 /// What a board brings, for at most `N` controllers.
 #[derive(Debug)]
-pub struct Parts<C, const N: usize> {
+pub struct Parts<'s, C, const N: usize> {
     /// A driver for each controller.
     pub drivers: Vec<Driver, N>,
     /// The machine; its controllers are in the order of `drivers`.
     pub machine: Machine<C, N>,
     /// The stack's tables.
-    pub storage: Storage<'static, Driver>,
+    pub storage: Storage<'s, Driver>,
     /// How the board's disks are best driven, where the command line does not say.
     pub queueing: Queueing,
+    /// Quirks of devices, in Linux's syntax.
+    pub quirks: &'s str,
 }
 
 /// Makes the host and does what the options ask for; `buffers` makes the demo's.
@@ -50,7 +52,7 @@ pub struct Parts<C, const N: usize> {
 /// Entry has mapped `dma_pool` uncached after its lines were cleaned out of the caches, and nothing
 /// else uses it; devices use the processor's addresses.
 pub unsafe fn run<C: CutDma, const N: usize>(
-    parts: Parts<C, N>,
+    parts: Parts<'_, C, N>,
     dma_pool: Region,
     options: &Options,
     buffers: impl FnOnce() -> Result<Buffers<'static>, Reason>,
@@ -67,6 +69,7 @@ pub unsafe fn run<C: CutDma, const N: usize>(
         queueing: options.queueing.unwrap_or(parts.queueing),
         ..Policy::DEFAULT
     });
+    host.set_quirks(parts.quirks);
     for driver in parts.drivers {
         host.add_controller(driver)
             .map_err(|error| Reason::new(format_args!("adding a controller: {error:?}")))?;

@@ -6,7 +6,7 @@ use board_common::aarch64::{Start, timer};
 use board_common::attention::{Attention, Half};
 use board_common::brakes::Brakes;
 use board_common::demo::buffers::{Buffers, high_place};
-use board_common::demo::options::{Mode, Options, Placement, Waiting};
+use board_common::demo::options::{Mode, Options, Placement, Waiting, quirks};
 use board_common::device_tree::DeviceTree;
 use board_common::gic::{Gic, InterruptId, Messages};
 use board_common::machine::Machine;
@@ -47,9 +47,14 @@ const PORTS: usize = 64;
 const DEVICES: usize = if cfg!(feature = "bench") { 1 } else { 16 };
 /// As many as the measurements want.
 const REQUESTS: usize = 32;
-/// Endpoint 0 and two bulk endpoints for each device, and transfers for a command of each.
-const ENDPOINTS: usize = 3 * DEVICES;
-const TRANSFERS: usize = 8 * DEVICES;
+/// Endpoint 0 and the four pipes of UAS for each device, and transfers for the commands of one that
+/// has them all.
+const ENDPOINTS: usize = 5 * DEVICES;
+const TRANSFERS: usize = if cfg!(feature = "bench") {
+    96
+} else {
+    8 * DEVICES
+};
 
 static TABLES: ConstStaticCell<Tables<Driver, MOST_CONTROLLERS, PORTS, DEVICES, REQUESTS>> =
     ConstStaticCell::new(Tables::new());
@@ -86,6 +91,7 @@ pub(crate) fn run(
         storage: TABLES.try_take().ok_or("the host is made once")?.storage(),
         // The machine's disks are QEMU's, whatever its version.
         queueing: Queueing::StatusLast,
+        quirks: quirks(start.device_tree.command_line()),
     };
     let buffers = || take_buffers(options, start.device_tree);
     // SAFETY: entry has done so, and it gives the pool to nobody else; devices of this machine use

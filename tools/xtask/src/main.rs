@@ -30,9 +30,12 @@ enum Task {
         /// The shortest runs: good for the counts, not for the times
         #[arg(long)]
         quick: bool,
-        /// An EHCI only; docs/performance.md stays as it is.
+        /// An EHCI only; docs/performance.md stays as it is
         #[arg(long)]
         ehci: bool,
+        /// Only what the timed models say, which needs no emulator
+        #[arg(long)]
+        timed: bool,
     },
     /// Run everything that CI runs: the checks, the host's tests, the QEMU tests
     Test,
@@ -123,7 +126,7 @@ fn perform(task: Task) -> Result<()> {
             device,
             disk,
         }),
-        Task::Bench { quick, ehci } => bench::run(bench::Options { quick, ehci }),
+        Task::Bench { quick, ehci, timed } => bench::run(bench::Options { quick, ehci, timed }),
         Task::Test => test::run(),
         Task::Check => check::run(),
         Task::Image { board } => {

@@ -19,7 +19,7 @@ use crate::attention::{Attention, Half};
 use crate::brakes::Brakes;
 use crate::cpu::{Start, timer};
 use crate::demo::buffers::Buffers;
-use crate::demo::options::Options;
+use crate::demo::options::{Options, quirks};
 use crate::gic::{Gic, InterruptId};
 use crate::machine::{CutDma, Machine};
 use crate::power::Reason;
@@ -74,6 +74,7 @@ pub(super) fn run(
         storage: TABLES.try_take().ok_or("the host is made once")?.storage(),
         // Emulated disks want it so; what it costs on a real board nobody has measured yet.
         queueing: Queueing::AfterData,
+        quirks: quirks(start.command_line()),
     };
     let buffers = || Buffers::take().ok_or("the buffers are taken once".into());
     // SAFETY: entry has done so, and it gives the pool to nobody else; devices of this chip use the

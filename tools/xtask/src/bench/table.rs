@@ -27,9 +27,20 @@ const PARTS: [(Part, &str); 8] = [
     ),
 ];
 
-/// Lines of the document between which the table stands.
-const BEGIN: &str = "<!-- cargo xtask bench: begin -->";
-const END: &str = "<!-- cargo xtask bench: end -->";
+/// Lines of the document between which a part of it is written.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// The line before.
+    pub begin: &'static str,
+    /// The line after.
+    pub end: &'static str,
+}
+
+/// Where the table stands.
+pub const PLACE: Place = Place {
+    begin: "<!-- cargo xtask bench: begin -->",
+    end: "<!-- cargo xtask bench: end -->",
+};
 
 /// The figures as a document's part.
 pub fn render(figures: &[Figure]) -> String {
@@ -100,27 +111,28 @@ fn thousands(digits: &str) -> String {
     text
 }
 
-/// Puts the table into `docs/performance.md`, and gives back its path.
+/// Puts a part into its place in `docs/performance.md`, and gives back the document's path.
 ///
 /// # Errors
 ///
 /// When the document has no place for it, or can't be written.
-pub fn write(table: &str) -> Result<PathBuf> {
+pub fn write(place: &Place, table: &str) -> Result<PathBuf> {
     let path = workspace::root().join("docs/performance.md");
     let told = || path.display().to_string();
     let document = fs::read_to_string(&path).with_context(told)?;
-    let document = replaced(&document, table).with_context(told)?;
+    let document = replaced(&document, place, table).with_context(told)?;
     fs::write(&path, document).with_context(told)?;
     Ok(path)
 }
 
-fn replaced(document: &str, table: &str) -> Result<String> {
+fn replaced(document: &str, place: &Place, table: &str) -> Result<String> {
+    let Place { begin, end } = place;
     let (Some((before, _)), Some((_, after))) =
-        (document.split_once(BEGIN), document.split_once(END))
+        (document.split_once(begin), document.split_once(end))
     else {
-        bail!("no lines {BEGIN} and {END}");
+        bail!("no lines {begin} and {end}");
     };
-    Ok(format!("{before}{BEGIN}\n\n{table}{END}{after}"))
+    Ok(format!("{before}{begin}\n\n{table}{end}{after}"))
 }
 
 #[cfg(test)]
@@ -144,10 +156,11 @@ mod tests {
 
     #[test]
     fn a_table_replaces_the_one_before_and_nothing_else() {
-        let document = format!("words\n{BEGIN}\nold\n{END}\nmore words\n");
-        let new = replaced(&document, "new\n").unwrap();
-        assert_eq!(new, format!("words\n{BEGIN}\n\nnew\n{END}\nmore words\n"));
-        assert!(replaced("words", "new").is_err());
+        let Place { begin, end } = PLACE;
+        let document = format!("words\n{begin}\nold\n{end}\nmore words\n");
+        let new = replaced(&document, &PLACE, "new\n").unwrap();
+        assert_eq!(new, format!("words\n{begin}\n\nnew\n{end}\nmore words\n"));
+        assert!(replaced("words", &PLACE, "new").is_err());
     }
 
     #[test]
