@@ -183,7 +183,8 @@ pub trait Endpoints {
 
     /// Stops the endpoint, running or halted, and takes its transfers back: each is reported as
     /// [`Outcome::Cancelled`](super::Outcome::Cancelled) with the bytes that were moved, or as it
-    /// ended after all, and then [`Event::Endpoint`] comes. Nothing reaches their memory then.
+    /// ended after all (not at all if it is quiet and ended well), and then [`Event::Endpoint`] comes.
+    /// Nothing reaches their memory then.
     ///
     /// # Errors
     ///

@@ -401,7 +401,8 @@ impl<C: Driver> Bus<'_, C> {
             let can_disable = driver.port_protocol(root_port) == PortProtocol::Usb2;
             if error == UsbError::NeedsCompanion {
                 driver.hand_over(root_port);
-            } else if is_last && can_disable {
+            } else if can_disable {
+                // Left enabled, it might answer at address 0 beside the next one.
                 driver.disable_port(root_port);
             }
         }

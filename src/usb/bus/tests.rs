@@ -136,7 +136,7 @@ mod enumeration {
 
     /// Field case 28.
     #[test]
-    fn is_tried_three_times_each_with_a_reset_and_then_the_port_is_disabled() {
+    fn is_tried_three_times_each_with_a_reset_and_a_disabled_port_after_it() {
         let (mut bus, fakes) = running(1);
         let fake = &fakes[0];
         fake.state().mute = true;
@@ -144,7 +144,7 @@ mod enumeration {
         assert_eq!(run(&mut bus, START, START + WHILE), []);
         assert_eq!(fake.state().count(Call::Reset(RootPort(0))), 3);
         assert_eq!(fake.state().count(Call::Close), 3);
-        assert_eq!(fake.state().count(Call::Disable(RootPort(0))), 1);
+        assert_eq!(fake.state().count(Call::Disable(RootPort(0))), 3);
         let failed = PortState::Failed(UsbError::Timeout);
         assert_eq!(port_state(&bus, 0), failed);
         assert_eq!(bus.devices().count(), 0);

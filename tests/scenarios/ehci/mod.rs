@@ -2,6 +2,7 @@
 //! that a boot loader has left.
 
 mod companion;
+mod costs;
 mod doorbell;
 mod errors;
 mod left_running;

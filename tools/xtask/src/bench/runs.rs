@@ -129,7 +129,7 @@ pub(super) struct Run<'r> {
     what: String,
     image: &'r Path,
     controller: ControllerChoice,
-    words: &'static str,
+    words: String,
     rounds: u32,
     /// More of what is behind the disk.
     medium: &'static str,
@@ -149,7 +149,7 @@ impl<'r> Run<'r> {
                 device: Some("qemu-xhci,id=usb".into()),
                 bus: "usb.0".into(),
             },
-            words: "",
+            words: String::new(),
             rounds: 1,
             medium: "",
             is_attached: false,
@@ -157,8 +157,8 @@ impl<'r> Run<'r> {
         }
     }
 
-    pub(super) fn words(mut self, words: &'static str) -> Self {
-        self.words = words;
+    pub(super) fn words(mut self, words: &str) -> Self {
+        self.words = words.to_owned();
         self
     }
 
@@ -233,8 +233,9 @@ impl<'r> Run<'r> {
         let deadline = Instant::now() + PATIENCE;
         let mut report = Report::default();
         while let Some(line) = machine.console.next_line(deadline)? {
+            let was_done = report.has("done");
             report.take(&line)?;
-            if report.has("done") {
+            if report.has("done") && !was_done {
                 machine.end_after_last_word()?;
             }
         }
