@@ -39,7 +39,7 @@ fn block_length() -> impl Strategy<Value = BlockLength> {
 
 /// First block and count that a READ or WRITE block names, read back by hand.
 fn named_blocks(cdb: &Cdb) -> (u64, u32) {
-    let bytes = cdb.as_slice();
+    let bytes = cdb.to_bytes();
     let number = |range: std::ops::Range<usize>| {
         bytes[range]
             .iter()

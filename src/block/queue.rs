@@ -99,6 +99,14 @@ pub enum Operation {
     Stop,
 }
 
+impl Operation {
+    /// Whether it leaves the disk as it is, so that others like it may be under way in any order.
+    #[inline]
+    pub(crate) fn is_read(&self) -> bool {
+        matches!(self, Self::Read(_))
+    }
+}
+
 /// A request that has ended, with its buffer.
 #[derive(Debug)]
 pub struct Completion {
@@ -228,6 +236,12 @@ impl RequestSlot {
         self.failed = None;
         self.interrupted = None;
         self.bounced = None;
+    }
+
+    /// Whether it was submitted and has not ended.
+    #[inline]
+    pub(crate) fn is_waiting(&self) -> bool {
+        matches!(self.state, RequestState::Waiting)
     }
 
     /// Whether a command is to be issued for it, as far as it alone is concerned.

@@ -208,7 +208,9 @@ pub trait Endpoints {
     ///
     /// # Errors
     ///
-    /// [`HostError::Stale`], [`HostError::Busy`].
+    /// [`HostError::Stale`], [`HostError::Busy`]; [`HostError::Halted`] with [`Sequence::Keep`] if the
+    /// endpoint was found halted, and the controller counts from zero again: clear the device's halt
+    /// and restart with [`Sequence::Reset`].
     fn restart(
         &mut self,
         endpoint: EndpointHandle,

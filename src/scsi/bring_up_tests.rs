@@ -612,7 +612,7 @@ mod write_protection {
     fn is_asked_for_with_6_bytes_and_192_of_answer() {
         let ended = bring_up(|command, _| {
             if operation(command) == MODE_SENSE_6 {
-                assert_eq!(command.cdb.as_slice(), [0x1a, 0, 0x3f, 0, 192, 0]);
+                assert_eq!(command.cdb.to_bytes(), [0x1a, 0, 0x3f, 0, 192, 0]);
                 assert_eq!(command.data, DataPhase::In(192));
             }
             healthy(command)
@@ -783,10 +783,10 @@ mod questions {
     /// A disk of SPC-4 that stays in its place.
     fn fixed(command: &Command) -> Answer {
         match operation(command) {
-            INQUIRY if command.cdb.as_slice()[1] == 0 => {
+            INQUIRY if command.cdb.to_bytes()[1] == 0 => {
                 good(b"\x00\x00\x06\x02\x1f\x00\x00\x00Maker   Disk            1.00")
             }
-            INQUIRY => match command.cdb.as_slice()[2] {
+            INQUIRY => match command.cdb.to_bytes()[2] {
                 0x00 => good(&[0, 0, 0, 2, 0, 0x80]),
                 _ => good(b"\x00\x80\x00\x04S123"),
             },
@@ -976,7 +976,7 @@ mod questions {
             assert_eq!(ended.found().capacity.blocks(), 1000);
             assert_eq!(ended.count(code), most);
         }
-        let device = |command: &Command| match command.cdb.as_slice() {
+        let device = |command: &Command| match &*command.cdb.to_bytes() {
             [INQUIRY, 1, ..] => dies(TransportError::Timeout),
             _ => fixed(command),
         };
@@ -1054,7 +1054,7 @@ mod the_free_manner {
         let mut action = machine.step(Input::Begin, now);
         while let Action::Issue(command) = action {
             assert!(codes.len() < ENDLESS);
-            let cdb = command.cdb.as_slice();
+            let cdb = command.cdb.to_bytes();
             codes.push(cdb[0]);
             if cdb[0] == MODE_SENSE_6 {
                 pages.push(cdb[2]);
@@ -1073,7 +1073,7 @@ mod the_free_manner {
 
     /// A stick whose MODE SENSE is answered by page.
     fn device(modes: impl Fn(u8) -> Answer) -> impl Fn(&Command) -> Answer {
-        move |command| match command.cdb.as_slice() {
+        move |command| match &*command.cdb.to_bytes() {
             [INQUIRY, ..] => good(STICK),
             [READ_CAPACITY_10, ..] => good(&capacity_10(999, 512)),
             [MODE_SENSE_6, _, page, ..] => modes(*page),

@@ -124,7 +124,7 @@ mod tests {
         let mut pages = Pages::default();
         let mut asked = Vec::new();
         while let Some(command) = pages.command() {
-            let page = command.cdb.as_slice()[2];
+            let page = command.cdb.to_bytes()[2];
             asked.push(page);
             match answer(page) {
                 Some(bytes) => pages.answered(&bytes),

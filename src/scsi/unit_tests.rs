@@ -107,7 +107,7 @@ mod a_request {
             assert_eq!(place.length, length as usize);
             pieces.push((place.start.addr().get() - start, length));
             let lba = 100 + (place.start.addr().get() - start) / 512;
-            let bytes = command.command.cdb.as_slice();
+            let bytes = command.command.cdb.to_bytes();
             assert_eq!(bytes[0], 0x28);
             assert_eq!(bytes[2..6], (lba as u32).to_be_bytes());
             if let Some(result) = entry.request_ended(slot.piece, &mut slot, good(length)) {

@@ -107,7 +107,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     pub(super) fn function_event(&mut self, index: u8, event: Option<FunctionEvent>, now: Instant) {
         match event {
             None => self.nothing_ended(index, now),
-            Some(FunctionEvent::Ended(ended)) => self.commands_ended(index, ended, now),
+            Some(FunctionEvent::Ended(ended)) => self.commands_ended_rarely(index, ended, now),
             Some(FunctionEvent::Serving(highest)) => self.serving(index, highest, now),
             Some(FunctionEvent::Failed(error)) => {
                 self.platform
@@ -429,7 +429,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                     now,
                 };
                 match slot.function.deadline_passed(&mut tools) {
-                    Some(ended) => self.commands_ended(index as u8, ended, now),
+                    Some(ended) => self.commands_ended_rarely(index as u8, ended, now),
                     None => self.nothing_ended(index as u8, now),
                 }
             }

@@ -45,6 +45,7 @@ pub use events::HostEvent;
 pub use identity::StableName;
 use recover::Home;
 pub use report::{DiskInfo, DiskState};
+use schedule::Hunger;
 pub use shutdown::{Leaving, Parting};
 pub use smart::SmartError;
 pub use tables::Tables;
@@ -128,8 +129,11 @@ pub struct Host<'s, P: Platform, C = Controller<'s, <P as Platform>::Bus>> {
     staging: Option<DmaBuffer>,
     /// Numbers requests in the order of their submission.
     sequence: u32,
-    /// Requests that no command was issued for yet, or that want another.
+    /// Requests that have not ended, and those of them that are no reads.
     waiting: usize,
+    changes: usize,
+    /// Which of them may want a command.
+    hunger: Hunger,
     /// The place of the newest request.
     newest: u8,
     /// Requests that have ended and whose completion was not taken.
@@ -178,6 +182,8 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
             staging: None,
             sequence: 0,
             waiting: 0,
+            changes: 0,
+            hunger: Hunger::Nobody,
             newest: 0,
             completions: 0,
             bring_ups: false,

@@ -1,6 +1,7 @@
 //! The queue face: requests in, completions out.
 
 use super::Host;
+use super::schedule::Hunger;
 use crate::block::queue::{
     Completion, DiskId, HolderId, Operation, RequestId, RequestSlot, RequestState,
 };
@@ -109,7 +110,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             Operation::Flush | Operation::Stop => 0,
             rare => unit.admit(rare, &geometry, length)?,
         };
-        let free = |slot: &RequestSlot| slot.state == RequestState::Free;
+        let free = |slot: &RequestSlot| matches!(slot.state, RequestState::Free);
         let index = self
             .requests
             .iter()
@@ -126,7 +127,14 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         slot.start_over();
         slot.holder = holder;
         slot.is_blocking = waiter == Waiter::Call;
+        self.hunger = match self.hunger {
+            // Whoever waits has its command.
+            Hunger::Nobody => Hunger::Newest,
+            Hunger::Newest | Hunger::Several if self.waiting == 0 => Hunger::Newest,
+            Hunger::Newest | Hunger::Several => Hunger::Several,
+        };
         self.waiting += 1;
+        self.changes += usize::from(!operation.is_read());
         let now = self.platform.now();
         self.newest = index as u8;
         self.schedule(function, now);
@@ -141,7 +149,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let Some(slot) = self.requests.get_mut(usize::from(index)) else {
             return;
         };
-        if slot.state != RequestState::Waiting {
+        if !slot.is_waiting() {
             return;
         }
         if slot.in_flight != 0 {
@@ -152,6 +160,8 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             return;
         }
         self.waiting = self.waiting.saturating_sub(1);
+        let changes = usize::from(!slot.operation.is_read());
+        self.changes = self.changes.saturating_sub(changes);
         slot.state = RequestState::Ended(result);
         slot.memory = None;
         if !slot.is_blocking {

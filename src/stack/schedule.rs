@@ -3,7 +3,7 @@
 
 use super::Host;
 use crate::block::BlockError;
-use crate::block::queue::{Piece, RequestSlot, RequestState};
+use crate::block::queue::{Piece, RequestSlot};
 use crate::dma::MapError;
 use crate::platform::Platform;
 use crate::scsi::transport::{
@@ -13,6 +13,22 @@ use crate::scsi::unit::{Next, UnitEntry, UnitState, has_relapsed, transport_fail
 use crate::storage::uas::transport::Tools;
 use crate::time::{Duration, Instant};
 use crate::usb::Driver;
+
+/// Which requests may want a command. Whoever begins to want one says so; looking for one finds out
+/// that nobody does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Hunger {
+    Nobody,
+    /// None but the newest.
+    Newest,
+    /// Any number of them.
+    Several,
+}
+
+#[inline]
+fn wants_command(slot: &RequestSlot) -> bool {
+    slot.is_waiting() && slot.wants_command()
+}
 
 /// Whether a function takes another command now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,41 +81,46 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
 
     /// The oldest waiting request on a unit of the function that may have a command now.
     #[inline]
-    fn next_request(&self, function: u8) -> Option<u8> {
-        match self.waiting {
-            0 => None,
-            // Most likely nobody waits but who has just come.
-            1 if self.is_next(self.newest, function) => Some(self.newest),
-            _ => self.oldest_request(function),
+    fn next_request(&mut self, function: u8) -> Option<u8> {
+        match self.hunger {
+            Hunger::Nobody => None,
+            Hunger::Newest => {
+                let slot = self.requests.get(usize::from(self.newest))?;
+                if !wants_command(slot) {
+                    self.hunger = Hunger::Nobody;
+                    return None;
+                }
+                self.is_next(slot, function).then_some(self.newest)
+            }
+            Hunger::Several => self.oldest_request(function),
         }
     }
 
-    /// Whether a request waits for a command of the function.
+    /// Whether a request that wants a command may have one of the function now.
     #[inline]
-    fn is_next(&self, request: u8, function: u8) -> bool {
-        let slot = self.requests.get(usize::from(request));
-        slot.is_some_and(|slot| self.wants_command_of(slot, function))
+    fn is_next(&self, slot: &RequestSlot, function: u8) -> bool {
+        self.is_unit_of(slot.disk.index, function)
+            && (self.changes == 0 || !self.takes_several(function) || !self.must_wait(slot))
     }
 
     #[inline]
-    fn wants_command_of(&self, slot: &RequestSlot, function: u8) -> bool {
-        slot.state == RequestState::Waiting
-            && slot.wants_command()
-            && self.is_unit_of(slot.disk.index, function)
+    fn takes_several(&self, function: u8) -> bool {
+        let slot = self.functions.get(usize::from(function));
+        slot.is_some_and(|slot| slot.function.takes_several())
     }
 
     #[inline(never)]
-    fn oldest_request(&self, function: u8) -> Option<u8> {
-        let slot = self.functions.get(usize::from(function))?;
-        let several = slot.function.takes_several();
+    fn oldest_request(&mut self, function: u8) -> Option<u8> {
         let mut oldest: Option<(u32, u8)> = None;
+        self.hunger = Hunger::Nobody;
         for (index, slot) in (0_u8..).zip(self.requests.iter()) {
-            if !self.wants_command_of(slot, function) {
+            if !wants_command(slot) {
                 continue;
             }
+            self.hunger = Hunger::Several;
             // Sequence numbers wrap: the difference tells the order.
             let age = self.sequence.wrapping_sub(slot.sequence);
-            if oldest.is_none_or(|(oldest, _)| age > oldest) && !(several && self.must_wait(slot)) {
+            if oldest.is_none_or(|(oldest, _)| age > oldest) && self.is_next(slot, function) {
                 oldest = Some((age, index));
             }
         }
@@ -107,10 +128,11 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     }
 
     /// Whether an older request of the same unit is in a request's way.
+    #[inline(never)]
     fn must_wait(&self, slot: &RequestSlot) -> bool {
         let age = self.sequence.wrapping_sub(slot.sequence);
         self.requests.iter().any(|other| {
-            other.state == RequestState::Waiting
+            other.is_waiting()
                 && other.disk == slot.disk
                 && self.sequence.wrapping_sub(other.sequence) > age
                 && other.conflicts(slot)
@@ -146,7 +168,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             data: DataPlace::Scratch,
             timeout: timeout.min(self.policy.bring_up),
         };
-        self.begin(function, Client::unit(unit), &request, now)
+        self.begin_rarely(function, Client::unit(unit), &request, now)
     }
 
     /// Issues the next command of a request, or ends the request without one.
@@ -190,7 +212,19 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         Duration::MAX
     }
 
-    #[inline]
+    #[cold]
+    #[inline(never)]
+    fn begin_rarely(
+        &mut self,
+        function: u8,
+        client: Client,
+        request: &Request,
+        now: Instant,
+    ) -> Room {
+        self.begin(function, client, request, now)
+    }
+
+    #[inline(always)]
     fn begin(&mut self, function: u8, client: Client, request: &Request, now: Instant) -> Room {
         let Some(slot) = self.functions.get_mut(usize::from(function)) else {
             return Room::None;
@@ -248,6 +282,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     /// A function had no room for a command after all.
     #[cold]
     fn not_issued(&mut self, client: Client, request: &Request) {
+        self.hunger = Hunger::Several;
         match client.kind {
             ClientKind::Unit => {
                 if let Some(entry) = self.units.get_mut(usize::from(client.index))
@@ -277,6 +312,13 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         if self.waiting != 0 || self.bring_ups {
             self.schedule(function, now);
         }
+    }
+
+    /// The same where it is not a transfer that has ended a command.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn commands_ended_rarely(&mut self, function: u8, first: Ended, now: Instant) {
+        self.commands_ended(function, first, now);
     }
 
     #[inline(never)]
@@ -370,8 +412,9 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         if let (Some(_), Some(unit)) = (error, self.units.get_mut(usize::from(slot.disk.index))) {
             unit.note_harm(slot.operation);
         }
-        if let Some(result) = slot.settle() {
-            self.end_request(request, result);
+        match slot.settle() {
+            Some(result) => self.end_request(request, result),
+            None => self.hunger = Hunger::Several,
         }
     }
 
@@ -386,11 +429,14 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             return;
         };
         let has_relapsed = outcome.is_ok_and(|completion| has_relapsed(&completion.status));
-        if let Some(result) = unit.request_ended(piece, slot, outcome) {
-            let result = self.weigh_flush(request, result);
-            self.end_request(request, result);
-            if let Err(error) = result {
-                self.weigh_failure(index, error, now);
+        match unit.request_ended(piece, slot, outcome) {
+            None => self.hunger = Hunger::Several,
+            Some(result) => {
+                let result = self.weigh_flush(request, result);
+                self.end_request(request, result);
+                if let Err(error) = result {
+                    self.weigh_failure(index, error, now);
+                }
             }
         }
         if has_relapsed {

@@ -27,7 +27,9 @@ pub enum Operation {
     Request(SetupPacket, Duration),
     /// Take all transfers of an endpoint back.
     Quiesce(EndpointHandle),
-    /// Take all transfers of an endpoint back and make it usable again.
+    /// Take all transfers of an endpoint back and make it usable again. Fails with
+    /// [`HostError::Halted`] if the controller had halted it and counts from zero again: so must the
+    /// device, by [`Operation::ClearHalt`].
     Recall(EndpointHandle),
     /// Take all transfers back, clear the device's halt, and start both sides at zero again.
     ClearHalt(EndpointHandle, EndpointAddress),

@@ -28,5 +28,5 @@ pub(crate) mod rig;
 pub(crate) mod scsi_rest;
 mod staging;
 mod two_disks;
-mod uas;
+pub(crate) mod uas;
 mod uas_choice;

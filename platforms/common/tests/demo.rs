@@ -13,7 +13,9 @@ use hadris_fat::FatOptions;
 use hadris_fat::embedded::MountToken;
 use hadris_fat::embedded::sync::Fat;
 use hadris_fs::OpenOptions;
-use rootport::block::{BlockDevice, BlockError, FlushSupport, Geometry, Lba, SenseCode};
+use rootport::block::{
+    BlockDevice, BlockError, FlushSupport, Geometry, Lba, SenseCode, WriteCache,
+};
 
 const FAT_START: u64 = 2048 * 512;
 const FAT_BYTES: u64 = 8 << 20;

@@ -8,7 +8,7 @@ use board_common::bench::memory::Memory;
 use board_common::bench::meter::Meter;
 use board_common::brakes::Brakes;
 use board_common::demo::buffers::{Buffers, high_place};
-use board_common::demo::options::{Mode, Options, Placement, Waiting};
+use board_common::demo::options::{Mode, Options, Placement, Waiting, quirks};
 use board_common::demo::session::{self, Tools};
 use board_common::device_tree::DeviceTree;
 use board_common::gic::{Gic, InterruptId, Messages};
@@ -51,9 +51,14 @@ const PORTS: usize = 64;
 const DEVICES: usize = if cfg!(feature = "bench") { 1 } else { 16 };
 /// As many as the measurements want.
 const REQUESTS: usize = 32;
-/// Endpoint 0 and two bulk endpoints for each device, and transfers for a command of each.
-const ENDPOINTS: usize = 3 * DEVICES;
-const TRANSFERS: usize = 8 * DEVICES;
+/// Endpoint 0 and the four pipes of UAS for each device, and transfers for the commands of one that
+/// has them all.
+const ENDPOINTS: usize = 5 * DEVICES;
+const TRANSFERS: usize = if cfg!(feature = "bench") {
+    96
+} else {
+    8 * DEVICES
+};
 
 type Driver = Controller<'static, MmioWindow>;
 
@@ -100,6 +105,7 @@ pub(crate) fn run(
         queueing: options.queueing.unwrap_or(Queueing::StatusLast),
         ..Policy::DEFAULT
     });
+    host.set_quirks(quirks(start.device_tree.command_line()));
     for driver in drivers {
         host.add_controller(driver)
             .map_err(|error| Reason::new(format_args!("adding a controller: {error:?}")))?;
@@ -144,6 +150,7 @@ fn measure(
         meter,
         memory: Memory::take().ok_or("the buffers are taken once")?,
         rounds: options.rounds,
+        only: options.only,
     };
     bench::run(host, tools)
 }

@@ -13,7 +13,7 @@ use board_common::tables::Memory;
 use heapless::Vec;
 
 /// Policy: controllers that are used; the machine has room for more on its bus.
-pub(crate) const MOST_CONTROLLERS: usize = 4;
+pub(crate) const MOST_CONTROLLERS: usize = 8;
 
 /// SPI of pin A of device 0 (`hw/arm/virt.c`, VIRT_PCIE).
 const FIRST_INTERRUPT: u32 = 3;

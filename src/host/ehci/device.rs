@@ -188,7 +188,7 @@ impl<B: Bus> Ehci<'_, B> {
     }
 
     /// Calls `visit` with the index of each endpoint of a device.
-    fn each_endpoint(&mut self, device: u8, mut visit: impl FnMut(&mut Self, u8)) {
+    pub(super) fn each_endpoint(&mut self, device: u8, mut visit: impl FnMut(&mut Self, u8)) {
         for index in 0..self.endpoints.len().min(256) {
             let index = index as u8;
             let belongs = self

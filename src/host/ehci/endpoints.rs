@@ -175,6 +175,7 @@ impl<B: Bus> Endpoints for Ehci<'_, B> {
         if self.device(device)?.is_closing() {
             return Err(HostError::Stale);
         }
+        self.discard_unused(pool, device.index);
         self.reserve(pool, device.index, config)
     }
 

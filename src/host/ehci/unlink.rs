@@ -6,7 +6,7 @@
 //! back, its queue head is changed, or its memory is given to the pool.
 
 use super::Ehci;
-use super::endpoint::{Reason, Stage, Wait};
+use super::endpoint::{EndpointRecord, Reason, Stage, Wait};
 use super::periodic;
 use crate::dma::{self, Pool};
 use crate::host::{Event, Sequence};
@@ -118,6 +118,18 @@ impl<B: Bus> Ehci<'_, B> {
         if let Some(endpoint) = self.endpoints.get_mut(usize::from(index)) {
             endpoint.release_held();
         }
+    }
+
+    /// Gives back what those endpoints of a device held that were closed before they were ever linked:
+    /// one that is opened in their place may need it.
+    pub(super) fn discard_unused(&mut self, pool: &mut Pool<'_>, device: u8) {
+        self.each_endpoint(device, |this, index| {
+            let unused =
+                |endpoint: &EndpointRecord| endpoint.closing && endpoint.stage == Stage::Opened;
+            if this.endpoint(index).is_some_and(unused) {
+                this.discard(pool, index);
+            }
+        });
     }
 
     /// Gives back all that a closed, empty endpoint held.

@@ -5,7 +5,7 @@
 //! `xHCI 1.2 §4.8`.
 
 use super::command::Command;
-use super::device::NO_ENDPOINT;
+use super::device::{DeviceRecord, NO_ENDPOINT, Work};
 use super::records::Records;
 use super::streams::{StreamRecord, StreamSet};
 use super::transfer::TransferRing;
@@ -209,6 +209,7 @@ impl<B: Bus> Endpoints for Xhci<'_, B> {
         if config.number == 0 || config.streams != 0 && !has_streams {
             return Err(HostError::Unsupported);
         }
+        self.free_discarded(pool, index);
         let dci = context::context_index(config);
         let device = self.devices.get(index).ok_or(HostError::Stale)?;
         let previous = device
@@ -377,6 +378,23 @@ impl<B: Bus> Xhci<'_, B> {
         let owner = self.device_owner(index);
         let (streams, records) = (&mut *self.streams, &mut self.records);
         StreamSet::open(pool, owner, config, &self.parameters, streams, records)
+    }
+
+    /// Gives back what those endpoints of a device held that were closed before the controller knew of
+    /// them: one that is opened in their place may need it.
+    fn free_discarded(&mut self, pool: &mut Pool<'_>, index: usize) {
+        let working = |device: &DeviceRecord| device.work == Work::Configuring;
+        if self.devices.get(index).is_some_and(working) {
+            return;
+        }
+        for place in 0..self.endpoints.len() {
+            let is_unknown = |endpoint: &&EndpointRecord| {
+                usize::from(endpoint.device) == index && endpoint.state == EndpointState::Discarded
+            };
+            if self.endpoints.get(place).filter(is_unknown).is_some() {
+                self.free_endpoint(pool, place);
+            }
+        }
     }
 
     /// Gives an endpoint's place, records and ring back.

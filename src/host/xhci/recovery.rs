@@ -61,6 +61,10 @@ impl<B: Bus> Xhci<'_, B> {
             return Err(HostError::Busy);
         }
         let fresh = endpoint.sequence_reset || endpoint.dci == 1;
+        if sequence == Sequence::Keep && endpoint.sequence_reset && endpoint.dci != 1 {
+            // Reset Endpoint has set the controller's to zero, the device's is where it was.
+            return Err(HostError::Halted);
+        }
         if endpoint.streams.is_some() {
             // To configure it anew would lose the streams that are to go on.
             return match sequence {

@@ -67,14 +67,14 @@ mod tests {
     fn both_forms_carry_the_same_registers() {
         let sixteen = ata_pass_through(AtaForm::Sixteen, SMART_READ_DATA);
         assert_eq!(
-            sixteen.cdb.as_slice(),
+            sixteen.cdb.to_bytes(),
             [
                 0x85, 0x08, 0x0e, 0, 0xd0, 0, 1, 0, 0, 0, 0x4f, 0, 0xc2, 0, 0xb0, 0
             ]
         );
         let twelve = ata_pass_through(AtaForm::Twelve, SMART_READ_DATA);
         assert_eq!(
-            twelve.cdb.as_slice(),
+            twelve.cdb.to_bytes(),
             [0xa1, 0x08, 0x0e, 0xd0, 1, 0, 0x4f, 0xc2, 0, 0xb0, 0, 0]
         );
         assert_eq!(sixteen.data, DataPhase::In(512));
@@ -89,13 +89,13 @@ mod tests {
             ..SMART_READ_DATA
         };
         let command = ata_pass_through(AtaForm::Sixteen, status);
-        assert_eq!(command.cdb.as_slice()[..5], [0x85, 0x06, 0x20, 0, 0xda]);
+        assert_eq!(command.cdb.to_bytes()[..5], [0x85, 0x06, 0x20, 0, 0xda]);
         assert_eq!(command.data, DataPhase::None);
         let quiet = AtaCommand {
             transfer: AtaTransfer::None(AtaRegistersWanted::OnFailure),
             ..status
         };
         let command = ata_pass_through(AtaForm::Sixteen, quiet);
-        assert_eq!(command.cdb.as_slice()[2], 0);
+        assert_eq!(command.cdb.to_bytes()[2], 0);
     }
 }

@@ -29,11 +29,11 @@ mod tests {
     #[test]
     fn both_forms_ask_for_the_whole_unit() {
         let ten = read_capacity_10();
-        assert_eq!(ten.cdb.as_slice(), [0x25, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(ten.cdb.to_bytes(), [0x25, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
         assert_eq!(ten.data, DataPhase::In(8));
         let sixteen = read_capacity_16();
-        assert_eq!(sixteen.cdb.as_slice().get(..2), Some(&[0x9e, 0x10][..]));
-        assert_eq!(sixteen.cdb.as_slice().get(10..14), Some(&[0, 0, 0, 32][..]));
+        assert_eq!(sixteen.cdb.to_bytes().get(..2), Some(&[0x9e, 0x10][..]));
+        assert_eq!(sixteen.cdb.to_bytes().get(10..14), Some(&[0, 0, 0, 32][..]));
         assert_eq!(sixteen.data, DataPhase::In(32));
     }
 }

@@ -32,14 +32,14 @@ mod tests {
     #[test]
     fn standard_data_is_asked_with_36_bytes() {
         let command = inquiry();
-        assert_eq!(command.cdb.as_slice(), [0x12, 0, 0, 0, 36, 0]);
+        assert_eq!(command.cdb.to_bytes(), [0x12, 0, 0, 0, 36, 0]);
         assert_eq!(command.data, DataPhase::In(36));
     }
 
     #[test]
     fn a_page_is_asked_by_its_code() {
         let command = vital_product_data(PageCode::BLOCK_LIMITS, 0x0140);
-        assert_eq!(command.cdb.as_slice(), [0x12, 1, 0xb0, 1, 0x40, 0]);
+        assert_eq!(command.cdb.to_bytes(), [0x12, 1, 0xb0, 1, 0x40, 0]);
         assert_eq!(command.data, DataPhase::In(0x0140));
     }
 }

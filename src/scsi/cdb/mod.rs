@@ -33,13 +33,13 @@ pub use write_same::write_same;
 
 /// A command descriptor block: 6, 10, 12 or 16 bytes.
 ///
-/// Aligned, so that a transport can take it in words.
+/// A transport takes it in words.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-#[repr(align(8))]
 #[doc(alias = "command descriptor block")]
 pub struct Cdb {
-    /// Zero behind `length`.
-    bytes: [u8; Self::MAX_LENGTH],
+    /// The bytes in order, as two little-endian numbers: a block is made and copied for every
+    /// command. Zero behind `length`.
+    words: [u64; 2],
     /// 6, 10, 12 or 16.
     length: u8,
 }
@@ -75,52 +75,54 @@ impl Cdb {
 
     const fn six(bytes: [u8; 6]) -> Self {
         let [a, b, c, d, e, f] = bytes;
-        Self {
-            bytes: [a, b, c, d, e, f, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
-            length: 6,
-        }
+        Self::padded([a, b, c, d, e, f, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], 6)
     }
 
     const fn ten(bytes: [u8; 10]) -> Self {
         let [a, b, c, d, e, f, g, h, i, j] = bytes;
-        Self {
-            bytes: [a, b, c, d, e, f, g, h, i, j, 0, 0, 0, 0, 0, 0],
-            length: 10,
-        }
+        Self::padded([a, b, c, d, e, f, g, h, i, j, 0, 0, 0, 0, 0, 0], 10)
     }
 
-    /// A block of 10 bytes as a little-endian number.
-    const fn ten_in_words(bytes: u128) -> Self {
+    /// A block of 10 bytes as two little-endian numbers, the first eight and the last two.
+    const fn ten_in_words(first: u64, last: u16) -> Self {
         Self {
-            bytes: bytes.to_le_bytes(),
+            words: [first, last as u64],
             length: 10,
         }
     }
 
     const fn twelve(bytes: [u8; 12]) -> Self {
         let [a, b, c, d, e, f, g, h, i, j, k, l] = bytes;
-        Self {
-            bytes: [a, b, c, d, e, f, g, h, i, j, k, l, 0, 0, 0, 0],
-            length: 12,
-        }
+        Self::padded([a, b, c, d, e, f, g, h, i, j, k, l, 0, 0, 0, 0], 12)
     }
 
     const fn sixteen(bytes: [u8; 16]) -> Self {
-        Self { bytes, length: 16 }
+        Self::padded(bytes, 16)
     }
 
-    /// The block.
-    #[must_use]
-    pub fn as_slice(&self) -> &[u8] {
-        self.bytes
-            .get(..usize::from(self.length))
-            .unwrap_or(&self.bytes)
+    const fn padded(bytes: [u8; Self::MAX_LENGTH], length: u8) -> Self {
+        let number = u128::from_le_bytes(bytes);
+        Self {
+            words: [number as u64, (number >> 64) as u64],
+            length,
+        }
     }
 
-    /// The block with zeros up to 16 bytes, as transports carry it.
+    /// The block's bytes.
     #[must_use]
-    pub const fn padded(&self) -> &[u8; Self::MAX_LENGTH] {
-        &self.bytes
+    pub const fn to_bytes(&self) -> CdbBytes {
+        CdbBytes {
+            bytes: self.to_number().to_le_bytes(),
+            length: self.length,
+        }
+    }
+
+    /// The block with zeros up to 16 bytes, as transports carry it, as a little-endian number.
+    #[inline]
+    #[must_use]
+    pub const fn to_number(&self) -> u128 {
+        let [first, last] = self.words;
+        (last as u128) << 64 | first as u128
     }
 
     /// Bytes of the block: 6, 10, 12 or 16.
@@ -132,14 +134,36 @@ impl Cdb {
     /// Which command it is.
     #[must_use]
     pub const fn operation_code(&self) -> u8 {
-        let [code, ..] = self.bytes;
-        code
+        let [first, _] = self.words;
+        first as u8
+    }
+}
+
+/// The bytes of a command block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CdbBytes {
+    bytes: [u8; Cdb::MAX_LENGTH],
+    length: u8,
+}
+
+impl core::ops::Deref for CdbBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        let bytes = self.bytes.get(..usize::from(self.length));
+        bytes.unwrap_or(&self.bytes)
+    }
+}
+
+impl<const N: usize> PartialEq<[u8; N]> for CdbBytes {
+    fn eq(&self, bytes: &[u8; N]) -> bool {
+        **self == *bytes
     }
 }
 
 impl core::fmt::Debug for Cdb {
     fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(formatter, "Cdb({:02x?})", self.as_slice())
+        write!(formatter, "Cdb({:02x?})", &*self.to_bytes())
     }
 }
 
@@ -192,9 +216,10 @@ mod tests {
         for length in [6, 10, 12, 16] {
             let bytes = &[0xa5; 16][..length];
             let cdb = Cdb::from_slice(bytes).unwrap();
-            assert_eq!(cdb.as_slice(), bytes);
+            assert_eq!(&*cdb.to_bytes(), bytes);
             assert_eq!(usize::from(cdb.length()), length);
-            assert!(cdb.padded()[length..].iter().all(|byte| *byte == 0));
+            let padded = cdb.to_number().to_le_bytes();
+            assert!(padded[length..].iter().all(|byte| *byte == 0));
         }
     }
 

@@ -52,10 +52,10 @@ mod tests {
     #[test]
     fn case_9_the_data_phase_is_the_allocation_in_both_forms() {
         let six = mode_sense_6(ModePage::All, 192);
-        assert_eq!(six.cdb.as_slice(), [0x1a, 0, 0x3f, 0, 192, 0]);
+        assert_eq!(six.cdb.to_bytes(), [0x1a, 0, 0x3f, 0, 192, 0]);
         assert_eq!(six.data, DataPhase::In(192));
         let ten = mode_sense_10(ModePage::Caching, 0x0102);
-        assert_eq!(ten.cdb.as_slice(), [0x5a, 0, 8, 0, 0, 0, 0, 1, 2, 0]);
+        assert_eq!(ten.cdb.to_bytes(), [0x5a, 0, 8, 0, 0, 0, 0, 1, 2, 0]);
         assert_eq!(ten.data, DataPhase::In(0x0102));
     }
 }

@@ -81,6 +81,7 @@ impl UnitAccess {
 }
 
 /// Reads an extent: 10 or 16 bytes, as many bytes in as the extent has.
+#[inline]
 #[must_use]
 pub const fn read(extent: Extent) -> Command {
     Command {
@@ -90,6 +91,7 @@ pub const fn read(extent: Extent) -> Command {
 }
 
 /// Writes an extent: 10 or 16 bytes, as many bytes out as the extent has.
+#[inline]
 #[must_use]
 pub const fn write(extent: Extent, access: UnitAccess) -> Command {
     Command {
@@ -98,19 +100,26 @@ pub const fn write(extent: Extent, access: UnitAccess) -> Command {
     }
 }
 
+#[inline]
 const fn block(ten: u8, sixteen: u8, access: UnitAccess, extent: Extent) -> Cdb {
     let flags = access.bit();
     if let Some((lba, blocks)) = extent.for_ten() {
         // In words, because it is made for every command: operation and flags, then the block's
         // number and the count, highest byte first, with a byte between.
-        let head = ten as u128 | (flags as u128) << 8;
-        let number = (lba.swap_bytes() as u128) << 16;
-        let count = (blocks.swap_bytes() as u128) << 56;
-        return Cdb::ten_in_words(head | number | count);
+        let head = ten as u64 | (flags as u64) << 8;
+        let number = (lba.swap_bytes() as u64) << 16;
+        let [high, low] = blocks.to_be_bytes();
+        return Cdb::ten_in_words(head | number | (high as u64) << 56, low as u16);
     }
+    block_of_sixteen(sixteen, flags, extent)
+}
+
+#[cold]
+#[inline(never)]
+const fn block_of_sixteen(operation: u8, flags: u8, extent: Extent) -> Cdb {
     let [a, b, c, d, e, f, g, h] = extent.lba.to_be_bytes();
     let [k, l, m, n] = extent.blocks.to_be_bytes();
-    Cdb::sixteen([sixteen, flags, a, b, c, d, e, f, g, h, k, l, m, n, 0, 0])
+    Cdb::sixteen([operation, flags, a, b, c, d, e, f, g, h, k, l, m, n, 0, 0])
 }
 
 #[cfg(test)]
@@ -126,7 +135,7 @@ mod tests {
     #[test]
     fn ten_bytes_are_used_as_long_as_they_can_say_it() {
         let command = read(extent(0x0102_0304, 0x0506));
-        assert_eq!(command.cdb.as_slice(), [0x28, 0, 1, 2, 3, 4, 0, 5, 6, 0]);
+        assert_eq!(command.cdb.to_bytes(), [0x28, 0, 1, 2, 3, 4, 0, 5, 6, 0]);
         assert_eq!(command.data, DataPhase::In(0x0506 * 512));
         let last = write(extent(u64::from(u32::MAX), 1), UnitAccess::Cached);
         assert_eq!(last.cdb.operation_code(), 0x2a);
@@ -137,7 +146,7 @@ mod tests {
     fn sixteen_bytes_are_used_beyond_two_to_the_32_and_for_long_extents() {
         let command = read(extent(0x0102_0304_0506_0708, 0x090a));
         assert_eq!(
-            command.cdb.as_slice(),
+            command.cdb.to_bytes(),
             [0x88, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 9, 0x0a, 0, 0]
         );
         for extent in [
@@ -154,7 +163,7 @@ mod tests {
     fn forced_unit_access_is_one_bit_of_both_forms() {
         for lba in [0, 1 << 40] {
             let command = write(extent(lba, 1), UnitAccess::Forced);
-            assert_eq!(command.cdb.as_slice().get(1), Some(&0x08));
+            assert_eq!(command.cdb.to_bytes().get(1), Some(&0x08));
         }
     }
 

@@ -24,7 +24,7 @@ mod tests {
     fn twelve_bytes_ask_for_at_least_the_header_and_one_unit() {
         let command = report_luns();
         assert_eq!(
-            command.cdb.as_slice(),
+            command.cdb.to_bytes(),
             [0xa0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 0, 0]
         );
         assert_eq!(command.data, DataPhase::In(255));

@@ -21,7 +21,7 @@ mod tests {
     #[test]
     fn the_data_phase_is_the_allocation() {
         let command = request_sense(18);
-        assert_eq!(command.cdb.as_slice(), [0x03, 0, 0, 0, 18, 0]);
+        assert_eq!(command.cdb.to_bytes(), [0x03, 0, 0, 0, 18, 0]);
         assert_eq!(command.data, DataPhase::In(18));
     }
 }

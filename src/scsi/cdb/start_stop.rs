@@ -39,7 +39,7 @@ mod tests {
             (PowerChange::Eject, [0x1b, 0, 0, 0, 2, 0]),
         ];
         for (change, bytes) in table {
-            assert_eq!(start_stop_unit(change).cdb.as_slice(), bytes);
+            assert_eq!(start_stop_unit(change).cdb.to_bytes(), bytes);
         }
     }
 }

@@ -27,7 +27,7 @@ mod tests {
     #[test]
     fn the_form_follows_the_size_of_the_disk() {
         let small = synchronize_cache(1 << 32);
-        assert_eq!(small.cdb.as_slice(), [0x35, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(small.cdb.to_bytes(), [0x35, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
         assert_eq!(small.data, DataPhase::None);
         let large = synchronize_cache((1 << 32) + 1);
         assert_eq!((large.cdb.operation_code(), large.cdb.length()), (0x91, 16));

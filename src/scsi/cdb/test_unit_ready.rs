@@ -18,7 +18,7 @@ mod tests {
     #[test]
     fn it_is_six_zeros_without_data() {
         let command = test_unit_ready();
-        assert_eq!(command.cdb.as_slice(), [0; 6]);
+        assert_eq!(command.cdb.to_bytes(), [0; 6]);
         assert_eq!(command.data.length(), 0);
     }
 }

@@ -69,7 +69,7 @@ mod tests {
         assert_eq!(list[8..20], [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
         assert_eq!(list[20..], [0; 4]);
         let command = unmap();
-        assert_eq!(command.cdb.as_slice(), [0x42, 0, 0, 0, 0, 0, 0, 0, 24, 0]);
+        assert_eq!(command.cdb.to_bytes(), [0x42, 0, 0, 0, 0, 0, 0, 0, 24, 0]);
         assert_eq!(command.data, DataPhase::Out(24));
     }
 }

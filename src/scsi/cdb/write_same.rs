@@ -32,7 +32,7 @@ mod tests {
         };
         let command = write_same(range, BlockLength::BYTES_512).unwrap();
         assert_eq!(
-            command.cdb.as_slice(),
+            command.cdb.to_bytes(),
             [0x93, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 1, 0, 2, 0, 0]
         );
         assert_eq!(command.data, DataPhase::Out(512));

@@ -120,7 +120,7 @@ fn range_of(request: &Request) -> (u64, u64) {
     match request.data {
         DataPlace::List(list) => (number(&list[8..16]), number(&list[16..20])),
         _ => {
-            let cdb = request.command.cdb.as_slice();
+            let cdb = request.command.cdb.to_bytes();
             (number(&cdb[2..10]), number(&cdb[10..14]))
         }
     }
@@ -322,7 +322,7 @@ mod forced_writes {
         let mut unit = disk(details());
         let mut slot = slot(Operation::WriteForced(Lba(9)), 2, &mut memory);
         let request = unit.command_for(&mut slot, &POLICY).unwrap();
-        assert_eq!(request.command.cdb.as_slice()[..2], [0x2a, 0x08]);
+        assert_eq!(request.command.cdb.to_bytes()[..2], [0x2a, 0x08]);
         let ended = unit.request_ended(slot.piece, &mut slot, good(1024));
         assert_eq!(ended, Some(Ok(())));
         assert!(!unit.durability.is_dirty());

@@ -286,6 +286,19 @@ impl Transport {
     }
 
     /// Queues what begins a command. A pipe that takes no transfer is noticed at the deadline.
+    /// Begins a command of the transport's own.
+    #[cold]
+    #[inline(never)]
+    fn start_rarely<C: Driver>(
+        &mut self,
+        bus: &mut Bus<'_, C>,
+        lun: Lun,
+        command: &Command,
+        deadline: Instant,
+    ) {
+        self.start(bus, lun, command, deadline);
+    }
+
     #[inline]
     fn act_start<C: Driver>(&mut self, bus: &mut Bus<'_, C>, action: Action) {
         let queued = match action {
@@ -323,7 +336,13 @@ impl Transport {
             part::DATA => self.data_ended(dma, outcome, actual),
             _ => self.status_ended(outcome, actual),
         };
-        self.carry_out(bus, dma, action, now)
+        match action {
+            Action::Wait => None,
+            Action::Finish(End::Status(CswStatus::Passed, moved)) => {
+                self.finish(bus, dma, moved, now)
+            }
+            action => self.carry_out(bus, dma, action, now),
+        }
     }
 
     /// The operation that the transport began has ended.
@@ -386,7 +405,7 @@ impl Transport {
         self.carry_out(bus, dma, action, now)
     }
 
-    #[inline]
+    #[inline(never)]
     fn carry_out<C: Driver>(
         &mut self,
         bus: &mut Bus<'_, C>,
@@ -405,7 +424,7 @@ impl Transport {
             Action::SendRest => self.queue_rest(bus),
             Action::SendData => self.queue_data(bus, Report::Always, Follows::Nothing),
             Action::ReadStatus => self.queue_status(bus),
-            Action::Finish(end) => return self.finish(bus, dma, end, now),
+            Action::Finish(end) => return self.finish_rarely(bus, dma, end, now),
             action => return self.recover(bus, dma, action, now),
         };
         if queued.is_err() {
@@ -488,30 +507,28 @@ impl Transport {
         core::mem::take(&mut self.stuck)
     }
 
+    /// The end of a command that went well, and with `moved` bytes.
     #[inline]
     fn finish<C: Driver>(
         &mut self,
         bus: &mut Bus<'_, C>,
         dma: &impl Dma,
-        end: End,
+        moved: u32,
         now: Instant,
     ) -> Option<CommandOutcome> {
-        bus.retire(&self.bulk_out);
-        match end {
-            End::Status(CswStatus::Passed, moved)
-                if self.sensing.is_none() && !self.wants_sense() =>
-            {
-                self.unmap(dma, moved as usize);
-                self.end(Ok(Completion {
-                    status: Status::Good,
-                    moved,
-                }))
-            }
-            end => self.finish_rarely(bus, dma, end, now),
+        if self.sensing.is_some() || self.wants_sense() {
+            let end = End::Status(CswStatus::Passed, moved);
+            return self.finish_rarely(bus, dma, end, now);
         }
+        bus.retire(&self.bulk_out);
+        self.unmap(dma, moved as usize);
+        self.end(Ok(Completion {
+            status: Status::Good,
+            moved,
+        }))
     }
 
-    /// The end of a command that failed, or that was about one that did.
+    /// The end of any command.
     #[cold]
     #[inline(never)]
     fn finish_rarely<C: Driver>(
@@ -521,6 +538,7 @@ impl Transport {
         end: End,
         now: Instant,
     ) -> Option<CommandOutcome> {
+        bus.retire(&self.bulk_out);
         if let Some(sensing) = self.sensing.take() {
             return self.finish_sense(bus, sensing, end, now);
         }

@@ -87,7 +87,7 @@ impl Cbw {
             DataPhase::Out(_) | DataPhase::None => 0x00,
         };
         // The block begins with the last byte of the fourth word.
-        let block = u128::from_le_bytes(*self.cdb.padded());
+        let block = self.cdb.to_number();
         let head = flags | (self.lun.0 as u32) << 8 | (self.cdb.length() as u32) << 16;
         [
             Self::SIGNATURE,

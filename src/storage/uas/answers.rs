@@ -26,7 +26,7 @@ impl Machine {
         nexus.moved = nexus.moved.saturating_add(actual);
         match outcome {
             Outcome::Complete | Outcome::Short => nexus.data = Data::Done,
-            Outcome::Cancelled if nexus.is_alive() => nexus.data = Data::Recalled,
+            Outcome::Cancelled if nexus.state == State::Open => nexus.data = Data::Recalled,
             Outcome::Cancelled => nexus.data = Data::Done,
             failed => {
                 nexus.data = Data::Done;
@@ -71,7 +71,7 @@ impl Machine {
                 }
                 UasPipe::Status => {}
                 _ if nexus.data == Data::Recalled && nexus.data_pipe() == pipe => {
-                    if nexus.is_alive() {
+                    if nexus.state == State::Open {
                         self.due.data.insert(tag);
                     } else {
                         nexus.data = Data::Done;
@@ -81,6 +81,7 @@ impl Machine {
             }
             self.settle(tag);
         }
+        self.next_abort();
     }
 }
 

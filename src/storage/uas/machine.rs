@@ -25,7 +25,7 @@ use super::nexus::{Data, Nexus, State};
 use super::tags::{MAX_TAGS, TagSet};
 use super::tasks::Task;
 use super::wire::{ResponseCode, ScsiStatus, StatusUnit, Tag, TaskFunction, UnitFault};
-use crate::host::Outcome;
+use crate::host::{HostError, Outcome};
 use crate::scsi::cdb::DataPhase;
 use crate::scsi::sense::Sense;
 use crate::usb::UsbError;
@@ -159,6 +159,15 @@ pub(super) struct Due {
     pub(super) abort: TagSet,
 }
 
+impl Due {
+    #[inline]
+    fn is_empty(&self) -> bool {
+        let transfers = self.command.with(self.status).with(self.data);
+        let rest = self.linger.with(self.end).with(self.abort);
+        transfers.with(rest).is_empty()
+    }
+}
+
 /// Counters for diagnosis. They wrap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
@@ -186,6 +195,8 @@ pub struct Machine {
     pub(super) reading: bool,
     wanted: [PipeWork; 4],
     pub(super) running: Option<UasPipe>,
+    /// The operation under way clears a halt.
+    clearing: bool,
     /// Streams whose status read failed.
     pub(super) deaf: TagSet,
     /// Failures of the status pipe in a row.
@@ -216,6 +227,7 @@ impl Machine {
             reading: false,
             wanted: [PipeWork::None; 4],
             running: None,
+            clearing: false,
             deaf: TagSet::EMPTY,
             bad_units: 0,
             gave_up: false,
@@ -267,7 +279,10 @@ impl Machine {
                 UasPipe::Command => false,
                 UasPipe::Status => nexus.listening && !nexus.wants_status(),
                 _ if nexus.data_pipe() != pipe => false,
-                _ => nexus.fault.is_some() || nexus.data == Data::Queued && !nexus.is_alive(),
+                _ => {
+                    nexus.fault.is_some()
+                        || nexus.data == Data::Queued && nexus.state != State::Open
+                }
             };
             if let (true, Some(tag)) = (is_one, Tag::new(number)) {
                 tags.insert(tag);
@@ -282,6 +297,39 @@ impl Machine {
             _ => {}
         }
         tags
+    }
+
+    /// Whether nothing is due, on any pipe; without streams the one status read is posted too.
+    #[inline]
+    #[must_use]
+    pub fn is_quiet(&self) -> bool {
+        let listens = self.reading || self.mode == Mode::Streams;
+        listens && self.due.is_empty() && self.wanted == [PipeWork::None; 4] && !self.gave_up
+    }
+
+    /// Begins a command, whose tag is free, where nothing is in its way: `true`. Its status read, its
+    /// data and the command are to be queued at once then, in this order. `false`: nothing was begun.
+    #[inline]
+    pub fn begin_at_once(&mut self, tag: Tag, lun: u8, expected: DataPhase) -> bool {
+        let is_free = self.is_quiet() && self.takes_commands();
+        if self.mode != Mode::Streams || !is_free {
+            return false;
+        }
+        let data = match expected {
+            DataPhase::None => Data::Done,
+            DataPhase::In(_) | DataPhase::Out(_) => Data::Queued,
+        };
+        if let Some(nexus) = self.nexus_mut(tag) {
+            *nexus = Nexus {
+                state: State::Open,
+                lun,
+                expected,
+                data,
+                listening: true,
+                ..Nexus::FREE
+            };
+        }
+        true
     }
 
     /// Begins a command, whose tag is free.
@@ -326,6 +374,12 @@ impl Machine {
                 }
             }
             Input::Operated(Ok(())) => self.operated(),
+            Input::Operated(Err(UsbError::Controller(HostError::Halted))) if !self.clearing => {
+                // It was found halted: the device's halt is to be cleared too.
+                if let Some(pipe) = self.running.take() {
+                    *self.work_mut(pipe) = PipeWork::ClearHalt;
+                }
+            }
             Input::Operated(Err(_)) | Input::OperationLate => {
                 if self.running.is_some() {
                     self.give_up();
@@ -360,7 +414,7 @@ impl Machine {
             return Action::Wait;
         };
         let end = nexus.end();
-        *nexus = Nexus::FREE;
+        nexus.leave();
         Action::Finish(tag, end)
     }
 
@@ -436,6 +490,7 @@ impl Machine {
             let work = core::mem::replace(self.work_mut(pipe), PipeWork::None);
             if work != PipeWork::None {
                 self.running = Some(pipe);
+                self.clearing = work == PipeWork::ClearHalt;
                 return match work {
                     PipeWork::ClearHalt => Action::ClearHalt(pipe),
                     _ => Action::Recall(pipe),
@@ -468,10 +523,11 @@ impl Machine {
         }
     }
 
-    /// Asks for a pipe to be stopped. A halt that is to be cleared does as much, and so does the
-    /// operation that is under way on it: all that was queued comes back before that ends.
+    /// Asks for a pipe to be stopped. A halt that is to be cleared does as much. Without streams so does
+    /// the operation that is under way on it: all that was queued comes back before that ends. With
+    /// streams only what was named when that began comes back.
     pub(super) fn want_recall(&mut self, pipe: UasPipe) {
-        if self.running == Some(pipe) {
+        if self.running == Some(pipe) && self.mode == Mode::Ready {
             return;
         }
         let work = self.work_mut(pipe);

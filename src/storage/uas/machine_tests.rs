@@ -570,17 +570,15 @@ fn rung_1_a_late_command_is_aborted_and_its_tag_alone_dies() {
     check(
         &mut machine,
         &[
-            (Input::Late(tag(1)), &[listen(ABORT), abort_task(1)]),
+            (Input::Late(tag(1)), &[Action::Recall(UasPipe::DataIn)]),
+            (data(1, Outcome::Cancelled, 512), &[]),
+            (OPERATED, &[listen(ABORT), abort_task(1)]),
             (
                 on(ABORT, response(ABORT, ResponseCode::Succeeded)),
                 &[Action::Recall(UasPipe::Status)],
             ),
-            (cancelled_status(1), &[]),
-            (cancelled_status(2), &[]),
-            (OPERATED, &[listen(2), Action::Recall(UasPipe::DataIn)]),
-            (data(1, Outcome::Cancelled, 0), &[failed(1, Cause::Timeout)]),
-            (data(2, Outcome::Cancelled, 0), &[]),
-            (OPERATED, &[Action::QueueData(tag(2), 0)]),
+            (cancelled_status(1), &[failed(1, Cause::Timeout)]),
+            (OPERATED, &[]),
             (data(2, Outcome::Complete, 4096), &[]),
             (on(2, good(2)), &[ended(2, ScsiStatus::Good, 4096)]),
         ],
@@ -602,6 +600,58 @@ fn rung_1_without_streams_nothing_needs_to_be_taken_back() {
                 heard(response(ABORT, ResponseCode::Complete)),
                 &[failed(1, Cause::Timeout), LISTEN],
             ),
+        ],
+    );
+}
+
+#[test]
+fn the_data_of_a_late_command_are_taken_back_before_it_is_aborted() {
+    let mut machine = begun(Mode::Ready, &[(1, READ), (2, READ)]);
+    check(
+        &mut machine,
+        &[
+            (
+                heard(StatusUnit::ReadReady(tag(1))),
+                &[LISTEN, Action::QueueData(tag(1), 0)],
+            ),
+            (Input::Late(tag(1)), &[Action::Recall(UasPipe::DataIn)]),
+            (data(1, Outcome::Cancelled, 512), &[]),
+            (OPERATED, &[abort_task(1)]),
+            (
+                heard(response(ABORT, ResponseCode::Complete)),
+                &[failed(1, Cause::Timeout), LISTEN],
+            ),
+        ],
+    );
+}
+
+#[test]
+fn of_two_late_commands_each_has_its_data_taken_back_although_their_pipe_is_the_same() {
+    let mut machine = begun(Mode::Streams, &[(1, READ), (2, READ)]);
+    let succeeded = on(ABORT, response(ABORT, ResponseCode::Succeeded));
+    check(
+        &mut machine,
+        &[
+            (Input::Late(tag(1)), &[Action::Recall(UasPipe::DataIn)]),
+            // Its stream was not named when the pipe was stopped.
+            (Input::Late(tag(2)), &[]),
+            (data(1, Outcome::Cancelled, 0), &[]),
+            (
+                OPERATED,
+                &[
+                    listen(ABORT),
+                    abort_task(1),
+                    Action::Recall(UasPipe::DataIn),
+                ],
+            ),
+            (data(2, Outcome::Cancelled, 0), &[]),
+            (OPERATED, &[]),
+            (succeeded, &[Action::Recall(UasPipe::Status)]),
+            (cancelled_status(1), &[failed(1, Cause::Timeout)]),
+            (OPERATED, &[listen(ABORT), abort_task(2)]),
+            (succeeded, &[Action::Recall(UasPipe::Status)]),
+            (cancelled_status(2), &[failed(2, Cause::Timeout)]),
+            (OPERATED, &[]),
         ],
     );
 }
@@ -889,6 +939,71 @@ fn run_at_random(mode: Mode, seed: &mut u64) {
             }
         }
     }
+}
+
+#[test]
+fn a_machine_without_streams_is_not_quiet_while_its_status_read_is_missing() {
+    let mut machine = begun(Mode::Ready, &[(1, READ)]);
+    assert!(machine.is_quiet());
+    machine.step(Input::Status {
+        stream: None,
+        result: Ok(Ok(StatusUnit::ReadReady(tag(9)))),
+    });
+    assert!(!machine.is_quiet());
+    assert_eq!(machine.next_action(), LISTEN);
+    assert!(machine.is_quiet());
+}
+
+#[test]
+fn a_pipe_that_was_found_halted_as_it_was_recalled_has_its_device_s_halt_cleared_once() {
+    let halted = Input::Operated(Err(UsbError::Controller(HostError::Halted)));
+    let clear = Action::ClearHalt(UasPipe::DataIn);
+    let mut machine = begun(Mode::Streams, &[(1, READ)]);
+    check(
+        &mut machine,
+        &[
+            (on(1, bad(1)), &[Action::Recall(UasPipe::DataIn)]),
+            (
+                data(1, Outcome::Cancelled, 0),
+                &[ended(1, ScsiStatus::CheckCondition, 0)],
+            ),
+            (halted, &[clear]),
+            (OPERATED, &[]),
+        ],
+    );
+    assert!(machine.takes_commands());
+    let mut machine = begun(Mode::Streams, &[(1, READ)]);
+    check(
+        &mut machine,
+        &[
+            (on(1, bad(1)), &[Action::Recall(UasPipe::DataIn)]),
+            (halted, &[clear]),
+            (halted, &[Action::GiveUp]),
+        ],
+    );
+}
+
+#[test]
+fn a_command_that_fails_while_another_s_data_is_taken_back_has_its_own_taken_back_next() {
+    let recall = Action::Recall(UasPipe::DataIn);
+    let mut machine = begun(Mode::Streams, &[(1, READ), (2, READ)]);
+    check(
+        &mut machine,
+        &[
+            (on(1, bad(1)), &[recall]),
+            (on(2, bad(2)), &[]),
+            (
+                data(1, Outcome::Cancelled, 0),
+                &[ended(1, ScsiStatus::CheckCondition, 0)],
+            ),
+            (OPERATED, &[recall]),
+            (
+                data(2, Outcome::Cancelled, 0),
+                &[ended(2, ScsiStatus::CheckCondition, 0)],
+            ),
+            (OPERATED, &[]),
+        ],
+    );
 }
 
 #[test]

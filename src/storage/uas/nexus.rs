@@ -68,6 +68,16 @@ impl Nexus {
         fault: None,
     };
 
+    /// Its command is over: the tag is free.
+    #[inline]
+    pub(super) fn leave(&mut self) {
+        self.state = State::Free;
+        self.data = Data::Done;
+        self.listening = false;
+        self.held = false;
+        self.fault = None;
+    }
+
     /// The pipe of its data.
     pub(super) fn data_pipe(&self) -> UasPipe {
         match self.expected {

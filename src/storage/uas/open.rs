@@ -22,7 +22,8 @@ const READY_TRANSFERS: u8 = 3;
 
 impl Transport {
     /// Opens the pipes and reserves memory and slots, for as many commands in flight as policy,
-    /// device, controller and slots allow. The device is described, and is to be configured next.
+    /// device, controller, slots and memory allow: what does not fit is tried with one fewer. The
+    /// device is described, and is to be configured next.
     ///
     /// # Errors
     ///
@@ -47,29 +48,34 @@ impl Transport {
             (Mode::Ready, wanted)
         };
         let unsupported = UsbError::Controller(HostError::Unsupported);
-        let depth = Tags::new(limit).ok_or(unsupported)?.depth();
-        let (base, depth) =
-            reserve(commands, function, depth).ok_or(UsbError::TableFull(Table::Commands))?;
-        let tags = Tags::new(depth + MARGIN).ok_or(unsupported)?;
-        let opened = Self::open_all(
-            bus,
-            commands,
-            function,
-            device,
-            pipes,
-            (mode, tags),
-            base,
-            longest,
-        );
-        match opened {
-            Ok(mut transport) => {
-                transport.task_timeout = policy.task_management;
-                Ok(transport)
-            }
-            Err(error) => {
-                release(commands, function);
-                bus.pool().reclaim(Owner::Function(function));
-                Err(error)
+        let mut depth = Tags::new(limit).ok_or(unsupported)?.depth();
+        loop {
+            let (base, fits) =
+                reserve(commands, function, depth).ok_or(UsbError::TableFull(Table::Commands))?;
+            let tags = Tags::new(fits + MARGIN).ok_or(unsupported)?;
+            let opened = Self::open_all(
+                bus,
+                commands,
+                function,
+                device,
+                pipes,
+                (mode, tags),
+                base,
+                longest,
+            );
+            match opened {
+                Ok(mut transport) => {
+                    transport.task_timeout = policy.task_management;
+                    return Ok(transport);
+                }
+                Err(error) => {
+                    release(commands, function);
+                    bus.pool().reclaim(Owner::Function(function));
+                    if fits == 1 || !wants_memory(error) {
+                        return Err(error);
+                    }
+                    depth = fits - 1;
+                }
             }
         }
     }
@@ -118,6 +124,7 @@ impl Transport {
             flying: TagSet::EMPTY,
             refused: TagSet::EMPTY,
             ended: TagSet::EMPTY,
+            overtaken: TagSet::EMPTY,
             scratch: None,
             quiet: 0,
             deadline: Instant::NEVER,
@@ -132,6 +139,15 @@ impl Transport {
             copies: CopyCount::default(),
         })
     }
+}
+
+/// Whether fewer commands in flight may fit where so many do not.
+fn wants_memory(error: UsbError) -> bool {
+    use HostError::{Pool, Resources, StorageFull};
+    matches!(
+        error,
+        UsbError::Controller(Pool(_) | Resources | StorageFull)
+    )
 }
 
 /// Opens the four pipes, or none.

@@ -7,6 +7,10 @@
 //! | that is refused, or has no answer | a reset of the port, by the stack | all |
 //! | a pipe cannot be made usable, the command pipe fails, OVERLAPPED TAG | the same at once | all |
 //!
+//! The data of a command that is aborted are taken back first: a device that gives a command up may
+//! forget that data of it wait at the host (QEMU 7.2's dies of that), and no other host is known to
+//! leave them there. What moves no data is aborted at once.
+//!
 //! A command whose SENSE comes while it is being aborted ends with that status: but not before the
 //! function has ended, which could hit the next command of that tag otherwise. Functions run one at
 //! a time; several late commands are aborted one after the other, as long as the device answers.
@@ -14,7 +18,7 @@
 //! Called by [`machine`](super::machine). Read UAS §6.2.3 and SAM-5 §7.
 
 use super::machine::{Cause, Machine};
-use super::nexus::{Nexus, State};
+use super::nexus::{Data, Nexus, State};
 use super::tags::TagSet;
 use super::wire::{ResponseCode, Tag, TaskFunction};
 
@@ -56,7 +60,7 @@ impl Machine {
             // Its data will not come any more.
             State::Answered(..) => {
                 let pipe = nexus.data_pipe();
-                if nexus.data == super::nexus::Data::Queued {
+                if nexus.data == Data::Queued {
                     self.want_recall(pipe);
                 }
             }
@@ -66,7 +70,6 @@ impl Machine {
 
     /// Ends a command that the device has.
     pub(super) fn abort(&mut self, tag: Tag, cause: Cause) {
-        let busy = self.task.is_some();
         let Some(nexus) = self.nexus_mut(tag) else {
             return;
         };
@@ -78,16 +81,16 @@ impl Machine {
         }
         nexus.state = State::Aborting(cause);
         nexus.held = true;
-        let lun = nexus.lun;
+        let recall = (nexus.data == Data::Queued).then_some(nexus.data_pipe());
         if self.due.command.contains(tag) {
             // The device never saw it.
-            self.release(tag, cause);
-        } else if busy {
-            self.due.abort.insert(tag);
-        } else {
-            self.counters.aborts = self.counters.aborts.wrapping_add(1);
-            self.begin_task(Rung::AbortTask(tag), lun);
+            return self.release(tag, cause);
         }
+        if let Some(pipe) = recall {
+            self.want_recall(pipe);
+        }
+        self.due.abort.insert(tag);
+        self.next_abort();
     }
 
     /// The tag of a rung's function: each has its own, because an answer that never came may come
@@ -190,23 +193,26 @@ impl Machine {
         self.next_rung(task.rung, task.lun);
     }
 
-    /// The next command that is late is aborted, if it has not ended by itself.
-    fn next_abort(&mut self) {
-        while self.task.is_none() {
-            let Some(tag) = self.due.abort.next() else {
+    /// The next command that is late and whose data were taken back is aborted, if it has not ended by
+    /// itself.
+    pub(super) fn next_abort(&mut self) {
+        for tag in self.due.abort {
+            if self.task.is_some() {
                 return;
-            };
+            }
             let Some(nexus) = self.nexus_mut(tag) else {
                 continue;
             };
             let lun = nexus.lun;
-            match nexus.state {
-                State::Aborting(_) => {
+            match (nexus.state, nexus.data) {
+                (State::Aborting(_), Data::Queued) => continue,
+                (State::Aborting(_), _) => {
                     self.counters.aborts = self.counters.aborts.wrapping_add(1);
                     self.begin_task(Rung::AbortTask(tag), lun);
                 }
                 _ => self.let_go(tag),
             }
+            self.due.abort.remove(tag);
         }
     }
 

@@ -86,6 +86,9 @@ pub struct Transport {
     pub(super) refused: TagSet,
     /// Commands that have ended, and whose end was not taken yet.
     pub(super) ended: TagSet,
+    /// Commands that were in flight when another one was given up because it was late: if they are
+    /// late too, it is of the same fault.
+    pub(super) overtaken: TagSet,
     /// The command that has the small memory.
     pub(super) scratch: Option<Tag>,
     /// Command units sent without an event since the last one with.
@@ -161,7 +164,7 @@ impl Transport {
     ///
     /// [`TransportError::Busy`]: not now, but when another command has ended.
     /// [`TransportError::Memory`]: the controller cannot reach the data. Nothing was begun.
-    #[inline]
+    #[inline(never)]
     pub fn begin<C: Driver, D: Dma>(
         &mut self,
         tools: &mut Tools<'_, '_, C, D>,
@@ -190,17 +193,41 @@ impl Transport {
             self.place_list(&request.data);
         }
         self.flying.insert(tag);
+        self.overtaken.remove(tag);
         let unit = CommandUnit {
             tag,
             lun: request.lun,
             attribute: Attribute::Simple,
             cdb: request.command.cdb,
         };
-        self.memory
-            .write_bytes(self.layout.unit(tag), &unit.to_bytes());
-        self.machine.begin(tag, request.lun, data);
-        self.run(tools);
+        let at = self.layout.unit(tag);
+        if let Some(room) = self.memory.block::<{ CommandUnit::LENGTH }>(at) {
+            room.write(unit.to_words());
+        }
+        if self.machine.begin_at_once(tag, request.lun, data) {
+            if self.send_all(tools, tag, data).is_err() {
+                self.get_stuck(tools.bus);
+            }
+        } else {
+            self.machine.begin(tag, request.lun, data);
+            self.run(tools);
+        }
         Ok(())
+    }
+
+    /// Sends a command behind its own transfers.
+    #[inline]
+    fn send_all<C: Driver, D: Dma>(
+        &mut self,
+        tools: &mut Tools<'_, '_, C, D>,
+        tag: Tag,
+        data: DataPhase,
+    ) -> Result<(), HostError> {
+        self.read_status(tools.bus, Some(tag))?;
+        if data != DataPhase::None {
+            self.queue_data(tools, tag, 0)?;
+        }
+        self.send(tools.bus, tag, CommandUnit::LENGTH)
     }
 
     /// Puts a command's list into the transport's own memory.
@@ -369,11 +396,24 @@ impl Transport {
         if !outcome.is_ok() {
             return Err(outcome);
         }
+        let at = self.layout.status(stream);
+        if actual as usize >= StatusUnit::SENSE_HEAD
+            && let Some(head) = self.memory.block::<{ StatusUnit::SENSE_HEAD }>(at)
+            && let Some(good) = StatusUnit::good(head.read())
+        {
+            return Ok(Ok(good));
+        }
+        Ok(self.parse_unit(at, actual))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn parse_unit(&self, at: usize, actual: u32) -> Result<StatusUnit, UnitFault> {
         let mut bytes = [0; StatusUnit::LONGEST];
         let length = (actual as usize).min(StatusUnit::LONGEST);
         let bytes = bytes.get_mut(..length).unwrap_or_default();
-        self.memory.read_bytes(self.layout.status(stream), bytes);
-        Ok(StatusUnit::parse(bytes))
+        self.memory.read_bytes(at, bytes);
+        StatusUnit::parse(bytes)
     }
 
     /// The operation that the transport began has ended.
@@ -450,6 +490,9 @@ impl Transport {
     #[inline]
     fn run<C: Driver, D: Dma>(&mut self, tools: &mut Tools<'_, '_, C, D>) {
         while !self.quiescent {
+            if self.machine.is_quiet() {
+                return self.note_step();
+            }
             let queued = match self.machine.next_action() {
                 Action::Wait => return self.note_step(),
                 Action::ReadStatus(stream) => self.read_status(tools.bus, stream),
@@ -548,9 +591,7 @@ impl Transport {
         let number = stream.map_or(0, Tag::number);
         let tag = number << part::BITS | part::STATUS;
         let pipe = &self.pipes.status;
-        bus.submit_on(pipe, number, self.function, tag, &segments, Report::Always)?;
-        bus.kick_stream(pipe, number);
-        Ok(())
+        bus.send_on(pipe, number, self.function, tag, &segments, Report::Always)
     }
 
     #[inline]
@@ -569,28 +610,26 @@ impl Transport {
         let transfer = tag.number() << part::BITS | part::DATA;
         let (stream, function) = (self.stream(tag), self.function);
         let report = Report::WithoutInterrupt;
-        let bus = &mut *tools.bus;
+        let mut send = |segments: &[Segment]| {
+            let bus = &mut *tools.bus;
+            bus.send_on(pipe, stream, function, transfer, segments, report)
+        };
         match &slot.mapping {
-            Some(mapping) if from == 0 => {
-                let pieces = mapping.pieces();
-                bus.submit_on(pipe, stream, function, transfer, pieces.as_slice(), report)?;
-            }
-            Some(mapping) => {
-                let mut rest = [Segment::EMPTY; 3];
-                let count = skip(mapping.pieces().as_slice(), from, &mut rest);
-                let rest = rest.get(..count).unwrap_or_default();
-                bus.submit_on(pipe, stream, function, transfer, rest, report)?;
-            }
+            Some(mapping) => match mapping.whole() {
+                Some(whole) if from == 0 => send(&[whole]),
+                _ => {
+                    let mut rest = [Segment::EMPTY; 3];
+                    let count = skip(mapping.pieces().as_slice(), from, &mut rest);
+                    send(rest.get(..count).unwrap_or_default())
+                }
+            },
             None => {
                 let at = self.layout.scratch() + from as usize;
                 let left = expected.length().saturating_sub(from);
                 let memory = self.memory.raw(at, left as usize);
-                let segments = [memory.map(Segment::from).ok_or(HostError::TooLong)?];
-                bus.submit_on(pipe, stream, function, transfer, &segments, report)?;
+                send(&[memory.map(Segment::from).ok_or(HostError::TooLong)?])
             }
         }
-        bus.kick_stream(pipe, stream);
-        Ok(())
     }
 
     /// Sends the unit that was written for a tag.
@@ -612,9 +651,7 @@ impl Transport {
             Report::WithoutInterrupt
         };
         let pipe = &self.pipes.command;
-        bus.submit(pipe, self.function, transfer, &segments, report)?;
-        bus.kick(pipe);
-        Ok(())
+        bus.send(pipe, self.function, transfer, &segments, report)
     }
 
     fn send_task<C: Driver, D: Dma>(
@@ -663,7 +700,15 @@ impl Transport {
         let Some(slot) = slot_mut(tools.commands, self.base, tag) else {
             return;
         };
-        let outcome = outcome_of(end);
+        let outcome = match outcome_of(end) {
+            Err(TransportError::Timeout) if self.overtaken.contains(tag) => {
+                Err(TransportError::Neighbour)
+            }
+            outcome => outcome,
+        };
+        if outcome == Err(TransportError::Timeout) {
+            self.overtaken = self.flying.without(self.ended);
+        }
         if let Some(mapping) = slot.mapping.take() {
             let moved = outcome.map_or(0, |completion| completion.moved as usize);
             mapping.unmap(tools.dma, moved);

@@ -80,19 +80,33 @@ impl CommandUnit {
 
     const IDENTIFIER: u8 = 0x01;
 
-    /// The unit as it goes over the wire.
+    /// The unit as it goes over the wire, in little-endian words: what its sender writes.
+    #[inline]
     #[must_use]
-    #[rustfmt::skip]
-    pub const fn to_bytes(&self) -> [u8; Self::LENGTH] {
-        let [t0, t1] = self.tag.number().to_be_bytes();
-        let [c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12, c13, c14, c15] =
-            *self.cdb.padded();
+    pub const fn to_words(&self) -> [u32; Self::LENGTH / 4] {
+        let tag = self.tag.number().swap_bytes() as u32;
+        let block = self.cdb.to_number();
         [
-            Self::IDENTIFIER, 0, t0, t1,
-            self.attribute.code(), 0, 0, 0,
-            0, self.lun, 0, 0, 0, 0, 0, 0,
-            c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12, c13, c14, c15,
+            Self::IDENTIFIER as u32 | tag << 16,
+            self.attribute.code() as u32,
+            (self.lun as u32) << 8,
+            0,
+            block as u32,
+            (block >> 32) as u32,
+            (block >> 64) as u32,
+            (block >> 96) as u32,
         ]
+    }
+
+    /// The same in bytes.
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; Self::LENGTH] {
+        let words = self.to_words().map(u32::to_le_bytes);
+        let mut bytes = [0; Self::LENGTH];
+        for (byte, from) in bytes.iter_mut().zip(words.as_flattened()) {
+            *byte = *from;
+        }
+        bytes
     }
 }
 
@@ -175,9 +189,11 @@ pub enum ScsiStatus {
 }
 
 impl ScsiStatus {
+    const GOOD: u8 = 0x00;
+
     const fn from_code(code: u8) -> Self {
         match code {
-            0x00 => Self::Good,
+            Self::GOOD => Self::Good,
             0x02 => Self::CheckCondition,
             0x08 => Self::Busy,
             0x18 => Self::ReservationConflict,
@@ -280,12 +296,31 @@ impl StatusUnit {
     /// Bytes of the longest unit: SENSE, with as many sense data as SPC-4 §4.5.1 allows.
     pub const LONGEST: usize = Self::SENSE_HEAD + 252;
 
-    const SENSE_HEAD: usize = 16;
+    /// Bytes of SENSE without sense data.
+    pub const SENSE_HEAD: usize = 16;
+
+    const SENSE: u8 = 0x03;
     const RESPONSE_LENGTH: usize = 8;
     const READY_LENGTH: usize = 4;
 
     /// `USBS`, the signature of a Bulk-Only status wrapper.
     const BULK_ONLY: &'static [u8] = b"USBS";
+
+    /// What nearly every command ends with, by the first eight of at least [`Self::SENSE_HEAD`] bytes
+    /// as little-endian words: SENSE with GOOD. `None` for all else, which [`Self::parse`] reads.
+    #[inline]
+    #[must_use]
+    pub fn good([first, second]: [u32; 2]) -> Option<Self> {
+        if first as u8 != Self::SENSE || (second >> 16) as u8 != ScsiStatus::GOOD {
+            return None;
+        }
+        let tag = Tag::new(((first >> 16) as u16).swap_bytes())?;
+        Some(Self::Sense {
+            tag,
+            status: ScsiStatus::Good,
+            sense: Sense::NONE,
+        })
+    }
 
     /// Checks the bytes that came, all of them.
     ///
@@ -301,7 +336,7 @@ impl StatusUnit {
             return Err(UnitFault::BulkOnlyStatus);
         }
         let length = match identifier {
-            0x03 => Self::SENSE_HEAD,
+            Self::SENSE => Self::SENSE_HEAD,
             0x04 => Self::RESPONSE_LENGTH,
             0x06 | 0x07 => Self::READY_LENGTH,
             found => return Err(UnitFault::WrongIdentifier { found }),
@@ -310,7 +345,7 @@ impl StatusUnit {
         let number = u16_be_at(head, 2).ok_or(cut)?;
         let tag = Tag::new(number).ok_or(UnitFault::NoTag)?;
         Ok(match identifier {
-            0x03 => {
+            Self::SENSE => {
                 let status = ScsiStatus::from_code(u8_at(head, 6).ok_or(cut)?);
                 Self::Sense {
                     tag,

@@ -82,6 +82,25 @@ fn a_good_status_is_sixteen_bytes_without_sense() {
 }
 
 #[test]
+fn the_short_look_says_the_same_as_the_long_one_or_nothing() {
+    for (identifier, status) in [(3, 0), (3, 2), (3, 8), (4, 0), (6, 0), (7, 0), (0, 0)] {
+        let mut bytes = sense_unit(status, 0, &[]);
+        bytes[0] = identifier;
+        let (words, _) = bytes.as_chunks::<4>();
+        let head = [words[0], words[1]].map(u32::from_le_bytes);
+        match StatusUnit::good(head) {
+            Some(unit) => assert_eq!(Ok(unit), StatusUnit::parse(&bytes)),
+            None => assert_ne!((identifier, status), (3, 0), "the usual answer is known"),
+        }
+    }
+    assert_eq!(
+        StatusUnit::good([0x03, 0]),
+        None,
+        "a tag of 0 names nothing"
+    );
+}
+
+#[test]
 fn a_check_condition_brings_its_sense_along_whatever_length_it_claims() {
     let data = [0x70, 0, 3, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0x11, 4, 0, 0, 0, 0];
     for announced in [18, 96, 252, u16::MAX] {

@@ -566,7 +566,25 @@ impl<'s, C: Driver> Bus<'s, C> {
         segments: &[crate::dma::Segment],
         report: Report,
     ) -> Result<(), HostError> {
-        let transfer = transfer_of(pipe, 0, function, tag, segments, report);
+        self.send_on(pipe, 0, function, tag, segments, report)
+    }
+
+    /// The same on a stream of the pipe; 0 for a pipe without.
+    ///
+    /// # Errors
+    ///
+    /// As [`Endpoints::submit`]: nothing was queued.
+    #[inline(never)]
+    pub fn send_on(
+        &mut self,
+        pipe: &Pipe,
+        stream: u16,
+        function: u8,
+        tag: u16,
+        segments: &[crate::dma::Segment],
+        report: Report,
+    ) -> Result<(), HostError> {
+        let transfer = transfer_of(pipe, stream, function, tag, segments, report);
         self.transfer_driver(pipe.controller)
             .ok_or(HostError::Dead)?
             .send(pipe.handle, &transfer)

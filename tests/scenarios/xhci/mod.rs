@@ -1,4 +1,5 @@
-//! An xHCI under the scenarios, and what is about xHCI alone: commands, event rings, SuperSpeed.
+//! An xHCI under the scenarios, and what is about xHCI alone: commands, event rings, SuperSpeed,
+//! streams.
 
 mod commands;
 mod full_speed;
@@ -6,6 +7,7 @@ mod hangs;
 mod interrupts;
 mod shapes;
 mod stray_events;
+mod streams;
 mod super_speed;
 
 use rootport::host::Controller;

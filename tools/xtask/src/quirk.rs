@@ -120,7 +120,11 @@ fn describe_uas(
         write!(text, "UAS        ")?;
         if several {
             let (power, streams) = (setting.raw_max_power, setting.status_streams);
-            write!(text, "[bMaxPower {power}, {streams} streams] ")?;
+            let generation = generation(choice, decision.quirks);
+            write!(
+                text,
+                "[bMaxPower {power}, {streams} streams: {generation}] "
+            )?;
         }
         match choice {
             UasChoice::Uas => writeln!(text, "used where offered: {}", reason(&decision))?,
@@ -135,6 +139,15 @@ fn describe_uas(
         list(text, decision.quirks)?;
     }
     Ok(())
+}
+
+/// Which of ASMedia's bridges a setting is taken for: the only ones whose ids do not tell.
+fn generation(choice: UasChoice, quirks: Quirks) -> &'static str {
+    match choice {
+        UasChoice::Uas if quirks.contains(Quirks::MAX_SECTORS_240) => "an ASM1053",
+        UasChoice::Uas => "an ASM1153",
+        UasChoice::BulkOnly(_) => "perhaps an ASM1051",
+    }
 }
 
 fn why(avoidance: Avoidance, decision: &Decision) -> String {
@@ -344,9 +357,56 @@ mod tests {
     }
 
     #[test]
+    fn an_entry_of_the_string_replaces_what_the_table_says_and_does_not_add() {
+        let uas = |device: &str, overrides: &str| {
+            let overrides = Some(overrides.to_owned());
+            let text = report(&Options {
+                overrides,
+                ..of(device)
+            });
+            let text = text.unwrap();
+            let line = text.lines().find(|line| line.starts_with("UAS"));
+            (line.unwrap().to_owned(), text)
+        };
+        let (line, _) = uas("2537:1068", "");
+        assert!(line.contains("not used"), "{line}");
+        // The table's `u` goes with any entry that does not have it.
+        for entry in ["2537:1068:", "2537:1068:t"] {
+            let (line, _) = uas("2537:1068", entry);
+            assert!(line.contains("used where offered"), "{line}");
+            assert!(line.contains("without it: Norelsys NS1068X"), "{line}");
+        }
+        // What has no letter stays: the string cannot take it away.
+        let (_, text) = uas("152d:0578", "152d:0578:t");
+        assert!(text.contains("BROKEN_FUA") && text.contains("NO_ATA_1X"));
+    }
+
+    #[test]
+    fn a_string_of_any_length_is_read_to_its_end_past_entries_that_are_no_good() {
+        let mut string = "174c:55aa:u,oops,".repeat(16);
+        string.push_str("152d:0578:u");
+        assert!(string.len() > 255);
+        let text = report(&Options {
+            overrides: Some(string),
+            ..of("152d:0578")
+        });
+        let text = text.unwrap();
+        assert_eq!(text.matches("warning    quirk string").count(), 16);
+        assert!(text.contains("position 12:") && text.contains("position 267:"));
+        assert!(text.contains("UAS        not used"), "{text}");
+    }
+
+    #[test]
     fn what_ids_do_not_tell_is_shown_case_by_case_unless_it_is_given() {
         let text = report(&of("174c:55aa")).unwrap();
-        assert_eq!(text.matches("UAS        [").count(), 3, "{text}");
+        for (setting, generation) in [
+            ("bMaxPower 0, 32 streams", "an ASM1153] used"),
+            ("bMaxPower 36, 16 streams", "an ASM1053] used"),
+            ("bMaxPower 36, 32 streams", "perhaps an ASM1051] not used"),
+        ] {
+            let line = format!("UAS        [{setting}: {generation}");
+            assert!(text.contains(&line), "{line} in {text}");
+        }
         let known = Options {
             max_power: Some(0),
             ..of("174c:55aa")

@@ -48,6 +48,8 @@ pub struct Tools {
     pub memory: Memory,
     /// Every load runs so many times its shortest length.
     pub rounds: u32,
+    /// The only load, where not all of them are to run.
+    pub only: Option<Load>,
 }
 
 /// Starts the host, runs every load on its first disk, stops the host.
@@ -77,11 +79,13 @@ fn measure<P: Platform, C: Driver>(host: &mut Host<'_, P, C>, tools: Tools) -> R
         meter,
         mut memory,
         rounds,
+        only,
     } = tools;
     let arrival = Arrival::watch(host, memory.borrow(workload::MOST_BYTES))?;
     arrival.print();
     let disk = arrival.disk();
-    for load in LOADS {
+    let wanted = |load: &Load| only.is_none_or(|only| only == *load);
+    for load in LOADS.into_iter().filter(wanted) {
         let load = load.times(rounds);
         let before = host.copies(disk).unwrap_or_default();
         let (errors, counted) = match load.buffer {

@@ -1,6 +1,8 @@
 //! The loads: names and shapes are those of the comparison with other stacks.
 
-use core::fmt;
+use core::fmt::{self, Write as _};
+
+use heapless::String;
 
 /// Which blocks a load goes through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +53,8 @@ const MIB: usize = 1 << 20;
 
 /// The most requests in flight of any load.
 pub const MOST_DEPTH: usize = 32;
+/// Characters of the longest name.
+const LONGEST_NAME: usize = 16;
 /// Bytes of the longest request.
 pub const MOST_BYTES: usize = MIB;
 
@@ -93,6 +97,16 @@ impl Load {
             buffer,
             count,
         }
+    }
+
+    /// The load of that name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        let is_it = |load: &&Self| {
+            let mut written: String<LONGEST_NAME> = String::new();
+            write!(written, "{}", load.name()).is_ok() && written == name
+        };
+        LOADS.iter().find(is_it).copied()
     }
 
     /// The same, `rounds` times as long.
@@ -227,6 +241,14 @@ mod tests {
         names.sort();
         names.dedup();
         assert_eq!(names.len(), LOADS.len());
+    }
+
+    #[test]
+    fn a_load_is_found_by_its_name() {
+        for load in LOADS {
+            assert_eq!(Load::named(&format!("{}", load.name())), Some(load));
+        }
+        assert_eq!(Load::named("rr4k"), None);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use rootport::policy::Queueing;
 
+use crate::bench::workload::Load;
 use crate::power::Reason;
 
 /// What the image does.
@@ -110,6 +111,8 @@ pub struct Options {
     pub watch: u64,
     /// `rootport.rounds`: how many times the shortest length of [`Mode::Bench`].
     pub rounds: u32,
+    /// `rootport.only`: the only load of [`Mode::Bench`]; all of them where it is `None`.
+    pub only: Option<Load>,
 }
 
 impl Options {
@@ -129,6 +132,7 @@ impl Options {
         watch: 200,
         queueing: None,
         rounds: 10,
+        only: None,
     };
 }
 
@@ -139,6 +143,19 @@ impl Default for Options {
 }
 
 const PREFIX: &str = "rootport.";
+
+/// What comes before a string of quirks, as Linux has it.
+const QUIRKS: &str = "usb-storage.quirks=";
+
+/// The string of quirks in a command line, for `Host::set_quirks`: the last one, as Linux takes it;
+/// empty if there is none.
+#[must_use]
+pub fn quirks(command_line: &str) -> &str {
+    let mut backwards = command_line.split_ascii_whitespace().rev();
+    backwards
+        .find_map(|word| word.strip_prefix(QUIRKS))
+        .unwrap_or_default()
+}
 
 impl Options {
     /// Takes the command line apart. Words of other programs are ignored; ours must be right.
@@ -184,6 +201,7 @@ impl Options {
             "reach" => self.reach = reach(value)?,
             "queue" => self.queueing = Some(queueing(value)?),
             "rounds" => self.rounds = value.parse().ok()?,
+            "only" => self.only = Some(Load::named(value)?),
             _ => return None,
         }
         Some(())
@@ -261,7 +279,15 @@ fn coherency(word: &str) -> Option<Coherency> {
 mod tests {
     use std::format;
 
-    use super::{Mode, Options, Placement};
+    use super::{Mode, Options, Placement, quirks};
+
+    #[test]
+    fn the_last_string_of_quirks_counts_however_long_it_is() {
+        let long = "174c:55aa:u,".repeat(40);
+        let line = format!("quiet usb-storage.quirks=1:2:u usb-storage.quirks={long} ro");
+        assert_eq!(quirks(&line), long);
+        assert_eq!(quirks("quiet usb-storage.delay_use=1"), "");
+    }
 
     #[test]
     fn no_command_line_means_the_whole_demo() {

@@ -22,7 +22,7 @@ use crate::brakes::Brakes;
 use crate::console;
 use crate::cpu::{Start, timer};
 use crate::demo::buffers::Buffers;
-use crate::demo::options::Options;
+use crate::demo::options::{Options, Waiting, quirks};
 use crate::demo::session::{self, Tools};
 use crate::gic::{Gic, InterruptId};
 use crate::machine::{CutDma, Machine};
@@ -35,8 +35,9 @@ const CHIP: allwinner::Chip = allwinner::H3;
 const MOST_CONTROLLERS: usize = CHIP.ports.len();
 /// Policy: room for a hub full of disks on each port.
 const PORTS: usize = 64;
-const DEVICES: usize = 16;
-const REQUESTS: usize = 16;
+/// Measurements are made with one disk.
+const DEVICES: usize = if cfg!(feature = "bench") { 1 } else { 16 };
+const REQUESTS: usize = 32;
 /// Endpoint 0 and two bulk endpoints for each device, and transfers for a command of each.
 const ENDPOINTS: usize = 3 * DEVICES;
 const TRANSFERS: usize = 8 * DEVICES;
@@ -66,7 +67,7 @@ pub(super) fn run(
     let mut drivers: Vec<Driver, MOST_CONTROLLERS> = Vec::new();
     let mut resets: Vec<PortReset, MOST_CONTROLLERS> = Vec::new();
     for port in ports {
-        if let Some(driver) = make_driver(port.number, drivers.len(), gic) {
+        if let Some(driver) = make_driver(port.number, drivers.len(), options, gic) {
             // As many places as the chip has ports.
             let _ = drivers.push(driver);
             let _ = resets.push(PortReset(port.number));
@@ -83,12 +84,17 @@ pub(super) fn run(
     let mut host = Host::new(machine, region, tables.storage());
     // Emulated disks want it so; what it costs on a real board nobody has measured yet.
     host.set_policy(Policy {
-        queueing: Queueing::AfterData,
+        queueing: options.queueing.unwrap_or(Queueing::AfterData),
         ..Policy::DEFAULT
     });
+    host.set_quirks(quirks(start.command_line()));
     for driver in drivers {
         host.add_controller(driver)
             .map_err(|error| Reason::new(format_args!("adding a controller: {error:?}")))?;
+    }
+    #[cfg(feature = "bench")]
+    if options.mode == crate::demo::options::Mode::Bench {
+        return measure(&mut host, options);
     }
     let buffers = Buffers::take().ok_or("the buffers are taken once")?;
     let mut tools = Tools {
@@ -99,9 +105,31 @@ pub(super) fn run(
     session::run(host, options, &mut tools)
 }
 
+#[cfg(feature = "bench")]
+fn measure(
+    host: &mut Host<'_, Machine<PortReset, MOST_CONTROLLERS>, Driver>,
+    options: &Options,
+) -> Result<(), Reason> {
+    use crate::bench::{self, memory::Memory, meter::Meter};
+    use crate::cpu::counters;
+    counters::start_counting();
+    let meter = Meter {
+        instructions: counters::instructions,
+        ticks: counters::ticks,
+        waits: crate::wake::waits,
+    };
+    let tools = bench::Tools {
+        meter,
+        memory: Memory::take().ok_or("the buffers are taken once")?,
+        rounds: options.rounds,
+        only: options.only,
+    };
+    bench::run(host, tools)
+}
+
 /// The driver of a port's EHCI, with its interrupt attached. `None`, and a line on the console, for
 /// one that cannot be used.
-fn make_driver(port: u8, index: usize, gic: Gic) -> Option<Driver> {
+fn make_driver(port: u8, index: usize, options: &Options, gic: Gic) -> Option<Driver> {
     let &PortFacts {
         ehci, interrupt, ..
     } = CHIP.port(port)?;
@@ -109,16 +137,22 @@ fn make_driver(port: u8, index: usize, gic: Gic) -> Option<Driver> {
     // SAFETY: the chip has the EHCI there, entry has mapped it, and nothing else reaches it.
     let window = unsafe { MmioWindow::new(base, EHCI_WINDOW) };
     let storage = EHCI.get(index)?.try_take()?.slices();
-    let options = ehci::Options {
-        interrupts: ehci::Interrupts::Wired,
+    let interrupts = match options.waiting {
+        Waiting::Asleep => ehci::Interrupts::Wired,
+        Waiting::Polling => ehci::Interrupts::Polled,
+    };
+    let driver_options = ehci::Options {
+        interrupts,
         ..ehci::Options::default()
     };
-    let driver = Ehci::new(window, index as u8, storage, options)
+    let driver = Ehci::new(window, index as u8, storage, driver_options)
         .inspect_err(|fault| println!("EHCI {port}: not used: {fault:?}"))
         .ok()?;
     BRAKES.attach(index, EmergencyStop::Ehci(driver.emergency_stop()));
     let id = InterruptId::shared(interrupt);
-    if ATTENTION.attach(index, id, Half::Ehci(driver.interrupt_half())) {
+    if options.waiting == Waiting::Asleep
+        && ATTENTION.attach(index, id, Half::Ehci(driver.interrupt_half()))
+    {
         gic.enable(id);
     }
     Some(Controller::Ehci(driver))

@@ -105,7 +105,7 @@ impl Transport {
         self.sensing = Some(sensing);
         let lun = self.lun.unwrap_or(Lun::ZERO);
         let command = request_sense(self.habits.sense_length());
-        self.start(bus, lun, &command, now + SENSE_TIMEOUT);
+        self.start_rarely(bus, lun, &command, now + SENSE_TIMEOUT);
     }
 
     /// REQUEST SENSE has ended: the command ends with what it brought, which may be nothing.

@@ -94,6 +94,14 @@ impl Function for Both {
             self.bulk_only.ready_at(endpoint, stream)
         }
     }
+
+    fn prime(&mut self, wire: &mut Wire<'_>, endpoint: u8) -> Taken {
+        self.uas.prime(wire, endpoint)
+    }
+
+    fn streams_ready(&self, now: Nanoseconds, endpoint: u8) -> Vec<(Nanoseconds, u16)> {
+        self.uas.streams_ready(now, endpoint)
+    }
 }
 
 /// What such a bridge is like.
@@ -185,7 +193,8 @@ impl BothScript {
         let violations = Violations::new();
         let streams = match self.streams_exponent {
             0 => 0,
-            exponent => 1 << exponent,
+            // The two highest numbers are the bus's own.
+            exponent => (1_u32 << exponent).min(0xfffd) as u16,
         };
         let target = Target::new(vec![LogicalUnit::disk(16_384, 512)], violations.clone());
         let mut uas = Uas::new(target, streams);
@@ -303,6 +312,10 @@ impl UsbDevice for BothDisk {
 
     fn ready_at(&self, endpoint: u8, stream: u16) -> Option<Nanoseconds> {
         self.lock().ready_at(endpoint, stream)
+    }
+
+    fn streams_ready(&self, now: Nanoseconds, endpoint: u8) -> Vec<(Nanoseconds, u16)> {
+        self.lock().streams_ready(now, endpoint)
     }
 
     fn violations(&self) -> Vec<Violation> {

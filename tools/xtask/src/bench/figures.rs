@@ -36,12 +36,14 @@ pub enum Part {
     Arrival,
     /// Memory.
     Memory,
+    /// Everything of an EHCI.
+    Ehci,
     /// By the clock of the plain emulator.
     Time,
 }
 
 impl Figure {
-    fn new(part: Part, what: impl Into<String>, value: f64, unit: &'static str) -> Self {
+    pub(super) fn new(part: Part, what: impl Into<String>, value: f64, unit: &'static str) -> Self {
         Self {
             part,
             what: what.into(),
@@ -51,7 +53,7 @@ impl Figure {
         }
     }
 
-    fn at_most(self, limit: f64) -> Self {
+    pub(super) fn at_most(self, limit: f64) -> Self {
         Self {
             limit: Some(limit),
             ..self
@@ -64,7 +66,7 @@ impl Figure {
     }
 }
 
-/// All figures, in the order of the table.
+/// The figures of an xHCI, in the order of the table.
 ///
 /// # Errors
 ///

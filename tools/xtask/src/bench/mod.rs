@@ -3,6 +3,7 @@
 //! | module | what it does |
 //! |---|---|
 //! | [`runs`] | boots the bench image in one way after another |
+//! | [`ehci`] | the same for an EHCI, on two machines |
 //! | [`sample`] | reads what the image prints |
 //! | [`traffic`] | counts what QEMU's trace says about the controller, between the same lines |
 //! | [`weight`] | sums up the sections of the smallest image |
@@ -12,6 +13,7 @@
 //!
 //! What is counted is explained in `docs/performance.md`.
 
+pub mod ehci;
 pub mod figures;
 pub mod runs;
 pub mod sample;
@@ -23,7 +25,7 @@ pub mod weight;
 use anyhow::Result;
 
 use crate::progress::say;
-use crate::{board, packages};
+use crate::{board, image, packages};
 use runs::Runs;
 
 /// What the user chose.
@@ -31,6 +33,8 @@ use runs::Runs;
 pub struct Options {
     /// The shortest runs: good for the counts, not for the times.
     pub quick: bool,
+    /// An EHCI only; the document stays as it is.
+    pub ehci: bool,
     /// Only the timed models.
     pub timed: bool,
 }
@@ -52,10 +56,17 @@ pub fn run(options: Options) -> Result<()> {
     }
     packages::ensure(&packages::QEMU)?;
     let board = board::named(BOARD)?;
-    let runs = Runs::perform(&board, options)?;
-    let figures = figures::all(&runs)?;
+    let fast = image::build_flavour(&board, &runs::FAST)?;
+    let mut figures = Vec::new();
+    if !options.ehci {
+        figures.extend(figures::all(&Runs::perform(&board, &fast, options)?)?);
+    }
+    figures.extend(ehci::Runs::perform(&board, &fast)?.figures()?);
     let text = table::render(&figures);
     println!("{text}");
+    if options.ehci {
+        return Ok(());
+    }
     let path = table::write(&table::PLACE, &text)?;
     let missed = figures.iter().filter(|figure| figure.misses()).count();
     say(format!(

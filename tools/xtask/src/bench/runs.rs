@@ -18,7 +18,7 @@ use crate::progress::Step;
 use crate::qemu::Setup;
 
 /// The image that is measured: for speed.
-const FAST: Flavour = Flavour {
+pub(super) const FAST: Flavour = Flavour {
     name: "-bench",
     profile: "board-fast",
     features: &["bench"],
@@ -30,19 +30,14 @@ const SMALL: Flavour = Flavour {
     features: &["bench"],
 };
 
-/// A disk without a disk behind it: no host file is in the figures.
-const DISK: [&str; 4] = [
-    "-blockdev",
-    "driver=null-co,size=536870912,read-zeroes=on,node-name=nothing",
-    "-device",
-    "usb-storage,bus=usb.0,drive=nothing",
-];
+/// What is behind the disk: no host file is in the figures.
+const NOTHING: &str = "driver=null-co,size=536870912,read-zeroes=on,node-name=nothing";
 /// One instruction is one nanosecond. QEMU counts INST_RETIRED only so. Where the core sleeps, the
 /// clock follows the host's: with `sleep=off` it would leap to the next deadline instead, and
 /// commands would time out.
-const COUNTED: [&str; 2] = ["-icount", "shift=0"];
+pub(super) const COUNTED: [&str; 2] = ["-icount", "shift=0"];
 /// The same for a core that never sleeps.
-const COUNTED_AWAKE: [&str; 2] = ["-icount", "shift=0,sleep=off"];
+pub(super) const COUNTED_AWAKE: [&str; 2] = ["-icount", "shift=0,sleep=off"];
 /// Idle controllers of the run that has some.
 pub const IDLE: usize = 3;
 /// How many times the loads' shortest length a timed run has.
@@ -76,30 +71,29 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// Builds the images and performs all runs.
+    /// Builds what is missing and performs all runs of an xHCI; `fast` is the image for speed.
     ///
     /// # Errors
     ///
     /// At the first run that fails.
-    pub fn perform(board: &Board, options: Options) -> Result<Self> {
-        let fast = image::build_flavour(board, &FAST)?;
+    pub fn perform(board: &Board, fast: &Path, options: Options) -> Result<Self> {
         let small = image::build_flavour(board, &SMALL)?;
         let weight = weight::weigh(board)?;
         let long = if options.quick { 1 } else { LONG };
         Ok(Self {
-            coherent: Run::new(board, "asleep, coherent", &fast)
+            coherent: Run::new(board, "asleep, coherent", fast)
                 .words("rootport.wait=asleep rootport.dma=coherent")
                 .with(&COUNTED)
                 .report()?,
-            maintained: Run::new(board, "asleep, with cache maintenance", &fast)
+            maintained: Run::new(board, "asleep, with cache maintenance", fast)
                 .words("rootport.wait=asleep rootport.dma=maintained")
                 .with(&COUNTED)
                 .report()?,
-            polled: Run::new(board, "polling, coherent", &fast)
+            polled: Run::new(board, "polling, coherent", fast)
                 .words("rootport.wait=polling rootport.dma=coherent")
                 .with(&COUNTED_AWAKE)
                 .report()?,
-            crowded: Run::new(board, "polling, beside idle controllers", &fast)
+            crowded: Run::new(board, "polling, beside idle controllers", fast)
                 .words("rootport.wait=polling rootport.dma=coherent")
                 .with(&COUNTED_AWAKE)
                 .with(&["-device", "qemu-xhci"].repeat(IDLE))
@@ -108,18 +102,18 @@ impl Runs {
                 .words("rootport.wait=asleep rootport.dma=coherent")
                 .with(&COUNTED)
                 .report()?,
-            high_speed: Run::new(board, "asleep, coherent, high speed", &fast)
+            high_speed: Run::new(board, "asleep, coherent, high speed", fast)
                 .words("rootport.wait=asleep rootport.dma=coherent")
                 .controller("qemu-xhci,id=usb,p3=0")
                 .with(&COUNTED)
                 .report()?,
-            asleep_traffic: Run::new(board, "traced, asleep", &fast)
+            asleep_traffic: Run::new(board, "traced, asleep", fast)
                 .words("rootport.wait=asleep rootport.dma=coherent")
                 .traffic()?,
-            polled_traffic: Run::new(board, "traced, polling", &fast)
+            polled_traffic: Run::new(board, "traced, polling", fast)
                 .words("rootport.wait=polling rootport.dma=coherent")
                 .traffic()?,
-            timed: Run::new(board, "timed, polling, with cache maintenance", &fast)
+            timed: Run::new(board, "timed, polling, with cache maintenance", fast)
                 .words("rootport.wait=polling rootport.dma=maintained")
                 .rounds(long)
                 .report()?,
@@ -129,21 +123,24 @@ impl Runs {
 }
 
 /// One boot of the image.
-struct Run<'r> {
+#[derive(Clone)]
+pub(super) struct Run<'r> {
     board: &'r Board,
-    what: &'static str,
+    what: String,
     image: &'r Path,
     controller: ControllerChoice,
     words: &'static str,
     rounds: u32,
+    /// More of what is behind the disk.
+    medium: &'static str,
     arguments: Vec<String>,
 }
 
 impl<'r> Run<'r> {
-    fn new(board: &'r Board, what: &'static str, image: &'r Path) -> Self {
+    pub(super) fn new(board: &'r Board, what: impl Into<String>, image: &'r Path) -> Self {
         Self {
             board,
-            what,
+            what: what.into(),
             image,
             controller: ControllerChoice {
                 name: "-bench".into(),
@@ -152,11 +149,12 @@ impl<'r> Run<'r> {
             },
             words: "",
             rounds: 1,
+            medium: "",
             arguments: Vec::new(),
         }
     }
 
-    fn words(mut self, words: &'static str) -> Self {
+    pub(super) fn words(mut self, words: &'static str) -> Self {
         self.words = words;
         self
     }
@@ -166,21 +164,33 @@ impl<'r> Run<'r> {
         self
     }
 
-    fn controller(mut self, device: &str) -> Self {
+    pub(super) fn controller(mut self, device: &str) -> Self {
         self.controller.device = Some(device.into());
         self
     }
 
-    fn with(mut self, words: &[&str]) -> Self {
+    /// Has each request take half a millisecond longer.
+    pub(super) fn slow(mut self) -> Self {
+        self.medium = ",latency-ns=500000";
+        self
+    }
+
+    /// One that the machine has already.
+    pub(super) fn on(mut self, controller: &ControllerChoice) -> Self {
+        self.controller = controller.clone();
+        self
+    }
+
+    pub(super) fn with(mut self, words: &[&str]) -> Self {
         self.arguments
             .extend(words.iter().map(|&word| word.to_owned()));
         self
     }
 
     /// Boots it and listens until it powers off.
-    fn report(&self) -> Result<Report> {
+    pub(super) fn report(&self) -> Result<Report> {
         let step = Step::start(format!("Measuring: {}", self.what));
-        let report = self.listen().with_context(|| self.what)?;
+        let report = self.listen().with_context(|| self.what.clone())?;
         step.done();
         Ok(report)
     }
@@ -190,22 +200,27 @@ impl<'r> Run<'r> {
             "rootport.mode=bench rootport.rounds={} {}",
             self.rounds, self.words
         );
+        let disk = format!("usb-storage,bus={},drive=nothing", self.controller.bus);
         let mut machine = Setup::new(self.board.emulation()?, &self.controller)
             .with(&self.arguments)
-            .with(DISK)
-            .with_kernel(self.image, &line)
+            .with(["-blockdev", &format!("{NOTHING}{}", self.medium)])
+            .with(["-device", &disk])
+            .with_image(self.board, self.image, &line)?
             .start(&format!("bench {}", self.what))?;
         let deadline = Instant::now() + PATIENCE;
         let mut report = Report::default();
         while let Some(line) = machine.console.next_line(deadline)? {
             report.take(&line)?;
+            if report.has("done") {
+                machine.end_after_last_word()?;
+            }
         }
         report.marker("done", "result", "ok")?;
         Ok(report)
     }
 
     /// Boots it with QEMU's trace on, and counts what the trace says.
-    fn traffic(mut self) -> Result<BTreeMap<String, Traffic>> {
+    pub(super) fn traffic(mut self) -> Result<BTreeMap<String, Traffic>> {
         let directory = tempfile::Builder::new()
             .prefix("rootport-trace-")
             .tempdir()?;

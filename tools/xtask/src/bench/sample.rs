@@ -88,6 +88,11 @@ impl Report {
         found.with_context(|| format!("the board did not say what {name} took"))
     }
 
+    /// Whether there is a marker with this word.
+    pub fn has(&self, word: &str) -> bool {
+        self.markers.iter().any(|marker| marker.word() == word)
+    }
+
     /// All loads.
     pub fn samples(&self) -> &[Sample] {
         &self.samples

@@ -10,7 +10,7 @@ use super::figures::{Figure, Part};
 use crate::workspace;
 
 /// The parts, with their headings.
-const PARTS: [(Part, &str); 7] = [
+const PARTS: [(Part, &str); 8] = [
     (Part::Cost, "Instructions of a request"),
     (Part::Poll, "Instructions of an empty poll"),
     (Part::Traffic, "Register accesses of a request"),
@@ -20,6 +20,7 @@ const PARTS: [(Part, &str); 7] = [
         "From the start of the host to the first block",
     ),
     (Part::Memory, "Memory"),
+    (Part::Ehci, "EHCI"),
     (
         Part::Time,
         "Time in the plain emulator, polling, with cache maintenance",
@@ -45,8 +46,13 @@ pub const PLACE: Place = Place {
 pub fn render(figures: &[Figure]) -> String {
     let mut text = String::new();
     for (part, heading) in PARTS {
-        let rows = figures.iter().filter(|figure| figure.part == part);
-        text.push_str(&section(heading, rows));
+        let mut rows = figures
+            .iter()
+            .filter(|figure| figure.part == part)
+            .peekable();
+        if rows.peek().is_some() {
+            text.push_str(&section(heading, rows));
+        }
     }
     text
 }

@@ -9,7 +9,7 @@ use std::io::BufRead;
 use anyhow::{Context, Result};
 
 /// Events that QEMU is asked to trace.
-pub const EVENTS: [&str; 11] = [
+pub const EVENTS: [&str; 17] = [
     "usb_xhci_cap_read",
     "usb_xhci_oper_read",
     "usb_xhci_port_read",
@@ -19,8 +19,14 @@ pub const EVENTS: [&str; 11] = [
     "usb_xhci_port_write",
     "usb_xhci_runtime_write",
     "usb_xhci_doorbell_write",
+    "usb_ehci_opreg_read",
+    "usb_ehci_portsc_read",
+    "usb_ehci_opreg_write",
+    "usb_ehci_portsc_write",
+    "usb_ehci_doorbell_ring",
     "gic_acknowledge_irq",
     "pl011_write",
+    "serial_write",
 ];
 
 /// What a GIC answers where nothing is pending (IHI 0048B §3.2.5).
@@ -67,7 +73,9 @@ impl Reader {
         let (event, rest) = line.split_once(' ').unwrap_or((line, ""));
         let traffic = &mut self.traffic;
         match event {
-            "pl011_write" => self.console(rest),
+            "pl011_write" | "serial_write" => self.console(rest),
+            // An EHCI's is a bit of a register: the write is an event of its own.
+            "usb_ehci_doorbell_ring" => traffic.doorbells += 1,
             "gic_acknowledge_irq" if !rest.ends_with(NOTHING_PENDING) => traffic.interrupts += 1,
             "usb_xhci_doorbell_write" => {
                 traffic.doorbells += 1;
@@ -79,10 +87,12 @@ impl Reader {
         }
     }
 
-    /// A write to the console's registers: `addr 0x0 value 0x40 …` is a character.
+    /// A write to the console's registers: `addr 0x0 value 0x40` or `addr 0x0 val 0x40` is a
+    /// character.
     fn console(&mut self, rest: &str) {
         let mut words = rest.split_ascii_whitespace();
-        let (address, value) = (words.nth(1), words.nth(1));
+        let address = words.find(|word| *word == "addr").and(words.next());
+        let value = words.find(|word| word.starts_with("val")).and(words.next());
         let is_data = address.and_then(hexadecimal) == Some(0);
         let Some(byte) = value.and_then(hexadecimal).filter(|_| is_data) else {
             return;
@@ -142,6 +152,31 @@ mod tests {
         };
         assert_eq!(loads.get("rr4k.1"), Some(&expected));
         assert_eq!(loads.len(), 1);
+    }
+
+    #[test]
+    fn an_ehci_and_the_other_kind_of_console_are_counted_alike() {
+        let console = |text: &str| -> String {
+            text.bytes()
+                .map(|byte| format!("serial_write write addr 0x00 val 0x{byte:02x}\n"))
+                .collect()
+        };
+        let trace = [
+            console("@@B bare.rr4k.1\n"),
+            "usb_ehci_opreg_write wr mmio 0x0020 [USBCMD] = 0x80061\n".to_owned(),
+            "usb_ehci_doorbell_ring \n".to_owned(),
+            "usb_ehci_opreg_read rd mmio 0x0024 [USBSTS] = 0x8020\n".to_owned(),
+            console("@@E bare.rr4k.1 n=1\n"),
+        ]
+        .concat();
+        let loads = read(trace.as_bytes()).unwrap();
+        let expected = Traffic {
+            reads: 1,
+            writes: 1,
+            doorbells: 1,
+            interrupts: 0,
+        };
+        assert_eq!(loads.get("rr4k.1"), Some(&expected));
     }
 
     #[test]

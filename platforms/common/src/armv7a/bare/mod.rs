@@ -1,5 +1,7 @@
 //! The part of `armv7a` that touches system registers: bare metal only.
 
+#[cfg(feature = "bench")]
+pub mod counters;
 mod entry;
 mod exceptions;
 pub mod interrupts;

@@ -174,8 +174,12 @@ impl Xhci {
             return;
         };
         let life = self.next_life();
-        let fault = self.faults.commands.remove(&self.commands.count);
+        let mut fault = self.faults.commands.remove(&self.commands.count);
         self.commands.count += 1;
+        if trb.kind() == kind::STOP_ENDPOINT && self.faults.stops_hang != 0 {
+            self.faults.stops_hang -= 1;
+            fault = Some(CompletionFault::Never);
+        }
         if fault != Some(CompletionFault::Never) {
             let delay = MICROSECOND * (2 + around.random.below(20));
             self.agenda.add(around.now + delay, Due::Command(life));

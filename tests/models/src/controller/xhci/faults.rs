@@ -47,6 +47,8 @@ pub struct Faults {
     pub training_fails: bool,
     /// The n-th command since power-on ends so.
     pub commands: BTreeMap<u64, CompletionFault>,
+    /// This many Stop Endpoint commands, from the first on, never complete.
+    pub stops_hang: u64,
     /// The n-th TD of an endpoint address (bit 7: IN; endpoint 0 counts each stage), of any device,
     /// ends so.
     pub transfers: BTreeMap<(u8, u64), CompletionFault>,

@@ -102,7 +102,8 @@ impl UasScript {
         let violations = Violations::new();
         let streams = match self.streams_exponent {
             0 => 0,
-            exponent => 1 << exponent,
+            // The two highest numbers are the bus's own.
+            exponent => (1_u32 << exponent).min(0xfffd) as u16,
         };
         let mut function = Uas::new(Target::new(self.units, violations.clone()), streams);
         function.faults = self.faults;

@@ -1,0 +1,227 @@
+//! What an EHCI costs: in the machine `virt`, and on an H3 board that its own U-Boot has started.
+//!
+//! QEMU's EHCI looks at its schedules by a timer, so that only counts mean something here.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+
+use super::figures::{Figure, Part};
+use super::runs::{COUNTED, COUNTED_AWAKE, FAST, IDLE, Run};
+use super::sample::{Report, Sample};
+use super::traffic::Traffic;
+use crate::board::{self, Board};
+use crate::image;
+
+/// The board that is measured beside [`super::BOARD`]. Its controllers are four.
+const BOARD: &str = "orangepi-pc";
+const CONTROLLERS: f64 = 4.0;
+/// One load: a thousand reads of 4 KiB take a second each way.
+const LOAD: &str = "rr4k.1";
+const ASLEEP: &str = "rootport.wait=asleep rootport.dma=coherent rootport.only=rr4k.1";
+const POLLED: &str = "rootport.wait=polling rootport.dma=coherent rootport.only=rr4k.1";
+const MAINTAINED: &str = "rootport.wait=asleep rootport.dma=maintained rootport.only=rr4k.1";
+
+/// How instructions are counted on a machine: asleep and awake. The H3's U-Boot hangs where one takes
+/// a nanosecond; eight are no less exact.
+struct Clock {
+    asleep: [&'static str; 2],
+    awake: [&'static str; 2],
+}
+const VIRT_CLOCK: Clock = Clock {
+    asleep: COUNTED,
+    awake: COUNTED_AWAKE,
+};
+const BOARD_CLOCK: Clock = Clock {
+    asleep: ["-icount", "shift=3"],
+    awake: ["-icount", "shift=3,sleep=off"],
+};
+
+/// Policy: 2,500 instructions for a request, 60 for an empty poll and 15 more for each controller.
+const REQUEST: f64 = 2_500.0;
+const POLL: f64 = 60.0;
+const POLL_MORE: f64 = 15.0;
+/// Memory beyond buffers.
+const MEMORY: f64 = 24_576.0;
+
+/// What the runs on one machine brought.
+#[derive(Debug)]
+pub struct Machine {
+    name: &'static str,
+    asleep: Report,
+    polled: Report,
+    /// As `polled`, with a slower disk.
+    slow: Report,
+    maintained: Report,
+    asleep_traffic: BTreeMap<String, Traffic>,
+    polled_traffic: BTreeMap<String, Traffic>,
+}
+
+/// All runs with an EHCI.
+#[derive(Debug)]
+pub struct Runs {
+    virt: Machine,
+    /// `virt`, polling, beside [`IDLE`] idle controllers.
+    crowded: Report,
+    board: Machine,
+}
+
+impl Runs {
+    /// Builds what is missing and performs the runs; `image` is that of `virt`.
+    ///
+    /// # Errors
+    ///
+    /// At the first run that fails.
+    pub fn perform(virt: &Board, image: &Path) -> Result<Self> {
+        let board = board::named(BOARD)?;
+        let board_image = image::build_flavour(&board, &FAST)?;
+        let choice = board.emulation()?.controller(None)?;
+        let on_virt = |what: String| Run::new(virt, what, image).controller("usb-ehci,id=usb");
+        let on_board = |what: String| Run::new(&board, what, &board_image).on(choice);
+        Ok(Self {
+            virt: Machine::perform("virt", &VIRT_CLOCK, on_virt)?,
+            crowded: on_virt("virt, EHCI, beside idle controllers".into())
+                .words(POLLED)
+                .with(&COUNTED_AWAKE)
+                .with(&["-device", "usb-ehci"].repeat(IDLE))
+                .report()?,
+            board: Machine::perform(BOARD, &BOARD_CLOCK, on_board)?,
+        })
+    }
+
+    /// The figures.
+    ///
+    /// # Errors
+    ///
+    /// When a run has not brought what it should.
+    pub fn figures(&self) -> Result<Vec<Figure>> {
+        let parts = [
+            self.virt.figures()?,
+            self.board.figures()?,
+            self.polls()?,
+            self.memory()?,
+        ];
+        Ok(parts.concat())
+    }
+
+    fn polls(&self) -> Result<Vec<Figure>> {
+        let poll = |report: &Report| -> Result<f64> { report.sample("poll.1")?.each("insn") };
+        let figure = |what: &str, value| Figure::new(Part::Ehci, what, value, "instructions");
+        let (alone, crowded) = (poll(&self.virt.polled)?, poll(&self.crowded)?);
+        let more = (crowded - alone) / IDLE as f64;
+        let board = poll(&self.board.polled)?;
+        Ok(vec![
+            figure("empty poll, one controller; virt", alone).at_most(POLL + POLL_MORE),
+            figure("empty poll, more for each idle controller; virt", more).at_most(POLL_MORE),
+            figure(
+                "empty poll, the chip's four controllers; orangepi-pc",
+                board,
+            )
+            .at_most(POLL + CONTROLLERS * POLL_MORE),
+        ])
+    }
+
+    /// The pool; the tables of the drivers are weighed with the smallest image.
+    fn memory(&self) -> Result<Vec<Figure>> {
+        let pool = self.virt.polled.number("memory", "pool")? as f64;
+        let what = "coherent pool at most, one controller and one disk; virt";
+        Ok(vec![
+            Figure::new(Part::Ehci, what, pool, "bytes").at_most(MEMORY),
+        ])
+    }
+}
+
+impl Machine {
+    fn perform<'r>(
+        name: &'static str,
+        clock: &Clock,
+        run: impl Fn(String) -> Run<'r>,
+    ) -> Result<Self> {
+        let run = |way: &str, words| run(format!("{name}, EHCI, {way}")).words(words);
+        Ok(Self {
+            name,
+            asleep: run("asleep", ASLEEP).with(&clock.asleep).report()?,
+            polled: run("polling", POLLED).with(&clock.awake).report()?,
+            slow: run("polling, slow disk", POLLED)
+                .slow()
+                .with(&clock.awake)
+                .report()?,
+            maintained: run("with cache maintenance", MAINTAINED)
+                .with(&clock.asleep)
+                .report()?,
+            asleep_traffic: run("traced, asleep", ASLEEP).traffic()?,
+            polled_traffic: run("traced, polling", POLLED).traffic()?,
+        })
+    }
+
+    fn figures(&self) -> Result<Vec<Figure>> {
+        let name = self.name;
+        let cost = |way: &str, value: f64| {
+            let what = format!("4 KiB random read; {way}; {name}");
+            Figure::new(Part::Ehci, what, value, "instructions").at_most(REQUEST)
+        };
+        let asleep = self.asleep.sample(LOAD)?.each("insn")?;
+        let polled = without_waiting(self.polled.sample(LOAD)?, self.slow.sample(LOAD)?)?;
+        let maintained = self.maintained.sample(LOAD)?.each("insn")?;
+        let mut figures = vec![
+            cost("interrupt, coherent", asleep),
+            cost("interrupt, cache maintenance", maintained),
+            cost("polling, coherent, less the waiting", polled),
+        ];
+        figures.extend(self.accesses("interrupt", &self.asleep, &self.asleep_traffic, 1.0)?);
+        figures.extend(self.accesses("polling", &self.polled, &self.polled_traffic, 0.0)?);
+        Ok(figures)
+    }
+
+    fn accesses(
+        &self,
+        way: &str,
+        report: &Report,
+        traffic: &BTreeMap<String, Traffic>,
+        most: f64,
+    ) -> Result<[Figure; 3]> {
+        let count = report.sample(LOAD)?.value("n")?.max(1) as f64;
+        let traffic = traffic.get(LOAD).copied();
+        let traffic = traffic.with_context(|| format!("the trace does not show {LOAD}"))?;
+        let figure = |kind: &str, value: u64, unit| {
+            let what = format!("4 KiB random read; {way}; {}: {kind}", self.name);
+            Figure::new(Part::Ehci, what, value as f64 / count, unit)
+        };
+        Ok([
+            figure("registers written", traffic.writes, "writes").at_most(most),
+            figure("registers read", traffic.reads, "reads").at_most(most),
+            figure(
+                "doorbells to wake an idle schedule",
+                traffic.doorbells,
+                "doorbells",
+            ),
+        ])
+    }
+}
+
+/// A polled load's cost without the polls that found nothing. A slower disk has more of them and
+/// nothing else, which tells what one costs while a transfer is under way.
+fn without_waiting(fast: &Sample, slow: &Sample) -> Result<f64> {
+    let (instructions, waits) = (fast.each("insn")?, fast.each("waits")?);
+    let more = slow.each("waits")? - waits;
+    if more < waits / 10.0 {
+        bail!("the slower disk was no slower");
+    }
+    let each = (slow.each("insn")? - instructions) / more;
+    Ok(instructions - waits * each)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_waiting_costs_is_told_by_a_slower_disk() {
+        let sample = |line| Sample::parse(line).unwrap();
+        let fast = sample("@@E bare.rr4k.1 n=10 insn=30000 waits=100 err=0");
+        let slow = sample("@@E bare.rr4k.1 n=10 insn=40000 waits=200 err=0");
+        assert_eq!(without_waiting(&fast, &slow).unwrap(), 2_000.0);
+        assert!(without_waiting(&fast, &fast).is_err());
+    }
+}
