@@ -118,7 +118,8 @@ pub enum TransportError {
     Memory(MapError),
     /// The controller took no transfer for it: its queues or the pool are too small.
     Refused,
-    /// Its unit was reset for another command's sake. It can be asked again.
+    /// Its unit was reset for another command's sake, or it was late together with another. It can be
+    /// asked again.
     Neighbour,
     /// Nothing was begun: it can be when another command has ended.
     Busy,

@@ -124,6 +124,7 @@ impl Transport {
             flying: TagSet::EMPTY,
             refused: TagSet::EMPTY,
             ended: TagSet::EMPTY,
+            overtaken: TagSet::EMPTY,
             scratch: None,
             quiet: 0,
             deadline: Instant::NEVER,

@@ -86,6 +86,9 @@ pub struct Transport {
     pub(super) refused: TagSet,
     /// Commands that have ended, and whose end was not taken yet.
     pub(super) ended: TagSet,
+    /// Commands that were in flight when another one was given up because it was late: if they are
+    /// late too, it is of the same fault.
+    pub(super) overtaken: TagSet,
     /// The command that has the small memory.
     pub(super) scratch: Option<Tag>,
     /// Command units sent without an event since the last one with.
@@ -190,6 +193,7 @@ impl Transport {
             self.place_list(&request.data);
         }
         self.flying.insert(tag);
+        self.overtaken.remove(tag);
         let unit = CommandUnit {
             tag,
             lun: request.lun,
@@ -696,7 +700,15 @@ impl Transport {
         let Some(slot) = slot_mut(tools.commands, self.base, tag) else {
             return;
         };
-        let outcome = outcome_of(end);
+        let outcome = match outcome_of(end) {
+            Err(TransportError::Timeout) if self.overtaken.contains(tag) => {
+                Err(TransportError::Neighbour)
+            }
+            outcome => outcome,
+        };
+        if outcome == Err(TransportError::Timeout) {
+            self.overtaken = self.flying.without(self.ended);
+        }
         if let Some(mapping) = slot.mapping.take() {
             let moved = outcome.map_or(0, |completion| completion.moved as usize);
             mapping.unmap(tools.dma, moved);

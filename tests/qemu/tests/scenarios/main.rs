@@ -8,3 +8,4 @@ mod orange_pi;
 mod reach;
 mod several_disks;
 mod start;
+mod uas;

@@ -19,19 +19,19 @@ const BEYOND: u64 = 1 << 32;
 const SECOND_WORD: u64 = 0x3c6e_f372_fe94_f82a;
 
 /// A sparse file of so many bytes.
-fn sparse(length: u64) -> NamedTempFile {
+pub(crate) fn sparse(length: u64) -> NamedTempFile {
     let file = NamedTempFile::new().unwrap();
     file.as_file().set_len(length).unwrap();
     file
 }
 
-fn content(blocks: u64) -> Vec<u8> {
+pub(crate) fn content(blocks: u64) -> Vec<u8> {
     (0..blocks * BLOCK)
         .map(|index| (index / BLOCK * 13 + index % 241) as u8)
         .collect()
 }
 
-fn put(file: &NamedTempFile, block: u64, bytes: &[u8]) {
+pub(crate) fn put(file: &NamedTempFile, block: u64, bytes: &[u8]) {
     let mut file = file.as_file();
     file.seek(SeekFrom::Start(block * BLOCK)).unwrap();
     file.write_all(bytes).unwrap();

@@ -17,6 +17,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use serde_json::json;
 use tempfile::TempDir;
 
 pub use self::console::{Console, Echo};
@@ -234,6 +235,9 @@ impl Machine {
     ///
     /// When QEMU refuses.
     pub fn plug(&mut self, disk: &UsbDisk) -> Result<()> {
+        if disk.is_bridge() {
+            return self.attach(disk, true);
+        }
         let device = disk.device(&self.bus);
         self.qmp()?.execute("device_add", device).map(|_| ())
     }
@@ -244,14 +248,53 @@ impl Machine {
     ///
     /// When QEMU refuses, or does not say so within `within`.
     pub fn unplug(&mut self, disk: &UsbDisk, within: Duration) -> Result<()> {
+        if disk.is_bridge() {
+            // With its SCSI disk gone first, QEMU 7.2 forgets transfers of `usb-uas` and then dies.
+            return self.attach(disk, false);
+        }
         let id = disk.device_id();
         let qmp = self.qmp()?;
-        qmp.execute("device_del", serde_json::json!({ "id": id }))?;
+        qmp.execute("device_del", json!({ "id": id }))?;
         qmp.wait_for_event(
             "DEVICE_DELETED",
             |data| data["device"] == id.as_str(),
             within,
         )
+    }
+
+    /// Puts a bridge's plug in, or pulls it; its disks stay behind it.
+    fn attach(&mut self, disk: &UsbDisk, is_in: bool) -> Result<()> {
+        let path = format!("/machine/peripheral/{}", disk.device_id());
+        let attached = json!({ "path": path, "property": "attached", "value": is_in });
+        self.qmp()?.execute("qom-set", attached).map(|_| ())
+    }
+
+    /// Lets a disk's image be as fast as it is, from now on ([`UsbDisk::bytes_per_second`]).
+    ///
+    /// # Errors
+    ///
+    /// When QEMU refuses.
+    pub fn hurry(&mut self, disk: &UsbDisk) -> Result<()> {
+        let path = format!("/objects/{}", disk.throttle());
+        let limits = json!({ "path": path, "property": "limits", "value": { "bps-total": 0 } });
+        self.qmp()?.execute("qom-set", limits).map(|_| ())
+    }
+
+    /// Waits for a line of the console with these words in it. Other lines pass by.
+    ///
+    /// # Errors
+    ///
+    /// When the console ends, or when `within` is over.
+    pub fn wait_for_words(&mut self, words: &str, within: Duration) -> Result<String> {
+        let deadline = Instant::now() + within;
+        loop {
+            let line = self.console.next_line(deadline);
+            match line.with_context(|| format!("waiting for the words {words}"))? {
+                Some(line) if line.contains(words) => return Ok(line),
+                Some(_) => {}
+                None => bail!("the board stopped before it said {words}"),
+            }
+        }
     }
 
     /// Waits for the next marker with this word. Other lines pass by.
@@ -284,7 +327,7 @@ impl Machine {
     /// When QEMU refuses.
     pub fn end_after_last_word(&mut self) -> Result<()> {
         if !self.powers_off {
-            self.qmp()?.execute("quit", serde_json::json!({}))?;
+            self.qmp()?.execute("quit", json!({}))?;
         }
         Ok(())
     }

@@ -49,6 +49,8 @@ pub struct UsbDisk {
     pub port: Option<u8>,
     /// Sectors of 512 bytes that cannot be read: the disk says that its medium is bad there.
     pub bad_sectors: Vec<u64>,
+    /// How fast the image is, in bytes a second; as fast as it is where this says nothing.
+    pub bytes_per_second: Option<u64>,
 }
 
 impl UsbDisk {
@@ -62,6 +64,7 @@ impl UsbDisk {
             speaks: Device::Bot,
             port: None,
             bad_sectors: Vec::new(),
+            bytes_per_second: None,
         }
     }
 
@@ -85,38 +88,56 @@ impl UsbDisk {
 
     /// QEMU's words for the image and the device on `bus`.
     pub(super) fn arguments(&self, bus: &str) -> Vec<String> {
-        let mut words = vec!["-blockdev".to_owned(), self.block_node().to_string()];
-        if self.block_size == 512 && self.speaks == Device::Bot {
-            words.extend(["-device".to_owned(), self.device(bus).to_string()]);
-        } else {
-            // `usb-storage` has no block size of its own, and `usb-uas` no disk: the bridge and its
-            // SCSI disk apart.
-            let driver = match self.speaks {
-                Device::Bot => "usb-bot",
-                Device::Uas => "usb-uas",
-            };
-            let mut bridge = json!({ "driver": driver, "id": self.device_id(), "bus": bus });
-            self.place(&mut bridge);
-            let disk = json!({
-                "driver": "scsi-hd",
-                "bus": format!("{}.0", self.device_id()),
-                "drive": self.id,
-                "logical_block_size": self.block_size,
-                "physical_block_size": self.block_size,
+        let mut words = Vec::new();
+        if let Some(bytes) = self.bytes_per_second {
+            let group = json!({
+                "qom-type": "throttle-group", "id": self.throttle(), "limits": { "bps-total": bytes },
             });
-            words.extend(["-device".to_owned(), bridge.to_string()]);
-            words.extend(["-device".to_owned(), disk.to_string()]);
+            words.extend(["-object".to_owned(), group.to_string()]);
+        }
+        words.extend(["-blockdev".to_owned(), self.block_node().to_string()]);
+        words.extend(["-device".to_owned(), self.device(bus).to_string()]);
+        if self.is_bridge() {
+            words.extend(["-device".to_owned(), self.scsi_disk().to_string()]);
         }
         words
     }
 
-    /// The device alone, as `device_add` takes it.
+    /// Whether the bridge and its SCSI disk are devices apart: `usb-storage` has no block size of its
+    /// own, and `usb-uas` no disk.
+    pub(super) fn is_bridge(&self) -> bool {
+        self.block_size != 512 || self.speaks == Device::Uas
+    }
+
+    /// The device, as `device_add` takes it; of a bridge, without its disk.
     pub(super) fn device(&self, bus: &str) -> Value {
-        let mut device = json!({
-            "driver": "usb-storage", "id": self.device_id(), "bus": bus, "drive": self.id,
-        });
+        let driver = match self.speaks {
+            _ if !self.is_bridge() => "usb-storage",
+            Device::Bot => "usb-bot",
+            Device::Uas => "usb-uas",
+        };
+        let mut device = json!({ "driver": driver, "id": self.device_id(), "bus": bus });
         self.place(&mut device);
+        if !self.is_bridge() {
+            device["drive"] = self.id.clone().into();
+        }
         device
+    }
+
+    /// The disk behind a bridge.
+    fn scsi_disk(&self) -> Value {
+        json!({
+            "driver": "scsi-hd",
+            "bus": format!("{}.0", self.device_id()),
+            "drive": self.id,
+            "logical_block_size": self.block_size,
+            "physical_block_size": self.block_size,
+        })
+    }
+
+    /// The identifier of what slows the image down.
+    pub(super) fn throttle(&self) -> String {
+        format!("throttle-{}", self.id)
     }
 
     fn place(&self, device: &mut Value) {
@@ -128,12 +149,19 @@ impl UsbDisk {
     fn block_node(&self) -> Value {
         let read_only = self.access == Access::ReadOnly;
         let file = json!({ "driver": "file", "filename": self.image, "read-only": read_only });
-        json!({
+        let mut node = json!({
             "driver": image_format(&self.image).unwrap_or(RAW),
-            "node-name": self.id,
             "read-only": read_only,
             "file": self.with_faults(file),
-        })
+        });
+        if self.bytes_per_second.is_some() {
+            node = json!({
+                "driver": "throttle", "throttle-group": self.throttle(), "read-only": read_only,
+                "file": node,
+            });
+        }
+        node["node-name"] = self.id.clone().into();
+        node
     }
 
     /// The file behind QEMU's fault injection, where there are faults.
@@ -203,6 +231,18 @@ mod tests {
         assert_eq!(node["file"]["driver"], "blkdebug");
         assert_eq!(node["file"]["inject-error"][0]["sector"], 9);
         assert_eq!(node["file"]["image"]["filename"], "x");
+    }
+
+    #[test]
+    fn a_slow_image_is_behind_a_throttle_of_its_own() {
+        let mut disk = UsbDisk::new("disk0", Path::new("x"), Access::ReadOnly);
+        disk.bytes_per_second = Some(40_000);
+        let words = disk.arguments("usb.0").join(" ");
+        assert!(words.starts_with("-object"), "{words}");
+        assert!(words.contains("\"bps-total\":40000") && words.contains("throttle-disk0"));
+        let node = disk.block_node();
+        assert_eq!(node["node-name"], "disk0");
+        assert_eq!(node["file"]["driver"], "raw");
     }
 
     #[test]
