@@ -27,9 +27,10 @@ pub enum Operation {
     Request(SetupPacket, Duration),
     /// Take all transfers of an endpoint back.
     Quiesce(EndpointHandle),
-    /// Take all transfers of an endpoint back and make it usable again. If the controller alone had
-    /// halted it, and counts from zero again, so must the device: then its halt is cleared too.
-    Recall(EndpointHandle, EndpointAddress),
+    /// Take all transfers of an endpoint back and make it usable again. Fails with
+    /// [`HostError::Halted`] if the controller had halted it and counts from zero again: so must the
+    /// device, by [`Operation::ClearHalt`].
+    Recall(EndpointHandle),
     /// Take all transfers back, clear the device's halt, and start both sides at zero again.
     ClearHalt(EndpointHandle, EndpointAddress),
 }
@@ -46,8 +47,8 @@ enum Phase {
     PipeQuieting,
     /// CLEAR_FEATURE is under way.
     Clearing,
-    /// The endpoint of the operation is restarted, so.
-    PipeRestarting(Sequence),
+    /// The endpoint of the operation is restarted.
+    PipeRestarting,
 }
 
 /// What happened.
@@ -91,9 +92,7 @@ impl Running {
             Operation::Request(setup, timeout) => {
                 (Phase::Requesting, Action::Submit(setup, now + timeout))
             }
-            Operation::Quiesce(pipe)
-            | Operation::Recall(pipe, _)
-            | Operation::ClearHalt(pipe, _) => (
+            Operation::Quiesce(pipe) | Operation::Recall(pipe) | Operation::ClearHalt(pipe, _) => (
                 Phase::PipeQuieting,
                 Action::Quiesce(Some(pipe), now + QUIESCE_TIMEOUT),
             ),
@@ -124,10 +123,7 @@ impl Running {
                 }
             }
             (Phase::Clearing, Input::Deadline) => self.recover(UsbError::Timeout, now),
-            (Phase::PipeRestarting(_), Input::Endpoint(Ok(()))) => Action::Done(Ok(0)),
-            (Phase::PipeRestarting(Sequence::Keep), Input::Endpoint(Err(HostError::Halted))) => {
-                self.clear_halt(now)
-            }
+            (Phase::PipeRestarting, Input::Endpoint(Ok(()))) => Action::Done(Ok(0)),
             (_, Input::Endpoint(Err(error))) => Action::Done(Err(error.into())),
             (_, Input::Deadline) => Action::Done(Err(UsbError::Timeout)),
             // The end of a transfer that was recalled.
@@ -147,10 +143,8 @@ impl Running {
         match (self.phase, self.operation) {
             (Phase::Quieting(_) | Phase::Restarting(_), _) => endpoint == endpoint0,
             (
-                Phase::PipeQuieting | Phase::PipeRestarting(_),
-                Operation::Quiesce(pipe)
-                | Operation::Recall(pipe, _)
-                | Operation::ClearHalt(pipe, _),
+                Phase::PipeQuieting | Phase::PipeRestarting,
+                Operation::Quiesce(pipe) | Operation::Recall(pipe) | Operation::ClearHalt(pipe, _),
             ) => endpoint == pipe,
             _ => false,
         }
@@ -163,29 +157,22 @@ impl Running {
 
     fn pipe_is_quiet(&mut self, now: Instant) -> Action {
         match self.operation {
-            Operation::ClearHalt(..) => self.clear_halt(now),
-            Operation::Recall(..) => self.restart_pipe(Sequence::Keep, now),
-            Operation::Quiesce(_) | Operation::Request(..) => Action::Done(Ok(0)),
-        }
-    }
-
-    fn clear_halt(&mut self, now: Instant) -> Action {
-        match self.operation {
-            Operation::Recall(_, address) | Operation::ClearHalt(_, address) => {
+            Operation::ClearHalt(_, address) => {
                 self.phase = Phase::Clearing;
                 Action::Submit(
                     SetupPacket::clear_endpoint_halt(address),
                     now + CLEAR_TIMEOUT,
                 )
             }
+            Operation::Recall(_) => self.restart_pipe(Sequence::Keep, now),
             Operation::Quiesce(_) | Operation::Request(..) => Action::Done(Ok(0)),
         }
     }
 
     fn restart_pipe(&mut self, sequence: Sequence, now: Instant) -> Action {
-        self.phase = Phase::PipeRestarting(sequence);
+        self.phase = Phase::PipeRestarting;
         match self.operation {
-            Operation::Recall(pipe, _) | Operation::ClearHalt(pipe, _) => {
+            Operation::Recall(pipe) | Operation::ClearHalt(pipe, _) => {
                 Action::Restart(Some(pipe), sequence, now + QUIESCE_TIMEOUT)
             }
             Operation::Quiesce(_) | Operation::Request(..) => Action::Done(Ok(0)),
@@ -260,27 +247,6 @@ mod tests {
             running.step(Input::Endpoint(Ok(())), NOW),
             Action::Done(Ok(0))
         );
-    }
-
-    #[test]
-    fn a_recalled_pipe_that_the_controller_had_halted_has_its_device_s_halt_cleared_once() {
-        let address = EndpointAddress::new(1, Direction::In).unwrap();
-        let (mut running, _) = Running::begin(Operation::Recall(PIPE, address), NOW);
-        let keep = running.step(Input::Endpoint(Ok(())), NOW);
-        assert!(matches!(
-            keep,
-            Action::Restart(Some(PIPE), Sequence::Keep, _)
-        ));
-        let clear = running.step(Input::Endpoint(Err(HostError::Halted)), NOW);
-        let setup = SetupPacket::clear_endpoint_halt(address);
-        assert_eq!(clear, Action::Submit(setup, NOW + CLEAR_TIMEOUT));
-        let reset = running.step(Input::Transfer(Outcome::Complete, 0), NOW);
-        assert!(matches!(
-            reset,
-            Action::Restart(Some(PIPE), Sequence::Reset, _)
-        ));
-        let end = running.step(Input::Endpoint(Err(HostError::Halted)), NOW);
-        assert!(matches!(end, Action::Done(Err(_))));
     }
 
     #[test]

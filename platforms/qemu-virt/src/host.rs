@@ -8,7 +8,7 @@ use board_common::bench::memory::Memory;
 use board_common::bench::meter::Meter;
 use board_common::brakes::Brakes;
 use board_common::demo::buffers::{Buffers, high_place};
-use board_common::demo::options::{Mode, Options, Placement, Waiting};
+use board_common::demo::options::{Mode, Options, Placement, Waiting, quirks};
 use board_common::demo::session::{self, Tools};
 use board_common::device_tree::DeviceTree;
 use board_common::gic::{Gic, InterruptId, Messages};
@@ -105,6 +105,7 @@ pub(crate) fn run(
         queueing: options.queueing.unwrap_or(Queueing::StatusLast),
         ..Policy::DEFAULT
     });
+    host.set_quirks(quirks(start.device_tree.command_line()));
     for driver in drivers {
         host.add_controller(driver)
             .map_err(|error| Reason::new(format_args!("adding a controller: {error:?}")))?;

@@ -7,7 +7,7 @@
 //! stalls, short data and residues.
 
 use super::wire::{Csw, CswFault, CswStatus};
-use crate::host::Outcome;
+use crate::host::{HostError, Outcome};
 use crate::policy::Queueing;
 use crate::scsi::cdb::DataPhase;
 use crate::usb::UsbError;
@@ -441,9 +441,24 @@ impl Machine {
                 Action::Wait
             }
             Input::Operated(Ok(())) => self.recalled(csw),
+            Input::Operated(Err(UsbError::Controller(HostError::Halted))) => self.recalled_halted(),
             Input::Operated(Err(error)) => self.recover(BotError::Transfer(error)),
             _ => Action::Wait,
         }
+    }
+
+    /// What was passed over is back, from a pipe that was found halted.
+    #[cold]
+    fn recalled_halted(&mut self) -> Action {
+        if let Data::Halted(actual) = self.data {
+            self.data = Data::Moved(actual);
+        }
+        if self.data_direction() == Direction::In
+            && self.status == StatusRead::Early(Err(Outcome::Stall))
+        {
+            self.status = StatusRead::Due;
+        }
+        Action::ClearHalt(self.data_direction())
     }
 
     /// What was passed over is back. If it was halted instead, the device's side must be cleared

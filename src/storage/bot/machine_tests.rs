@@ -450,6 +450,20 @@ mod the_data {
     }
 
     #[test]
+    fn whose_pipe_is_found_halted_as_it_is_recalled_has_its_halt_cleared_once() {
+        let halted = Input::Operated(Err(UsbError::Controller(HostError::Halted)));
+        for outcome in [Outcome::Stall, Outcome::Cancelled] {
+            let script = [
+                (passed(512), RECALL_OUT),
+                (data(outcome, 0), Action::Wait),
+                (halted, CLEAR_OUT),
+                (DONE, ends(0)),
+            ];
+            play(OUT, &script);
+        }
+    }
+
+    #[test]
     fn that_ended_after_all_while_it_is_recalled_counts() {
         let script = [
             (passed(0), RECALL_OUT),

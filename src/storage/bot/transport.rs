@@ -451,10 +451,7 @@ impl Transport {
                 let pipe = self.pipe(direction);
                 Operation::ClearHalt(pipe.handle, pipe.address)
             }
-            Action::Recall(direction) => {
-                let pipe = self.pipe(direction);
-                Operation::Recall(pipe.handle, pipe.address)
-            }
+            Action::Recall(direction) => Operation::Recall(self.pipe(direction).handle),
             Action::Quiesce(direction) => {
                 self.deadline = now + RECOVERY_TIMEOUT;
                 Operation::Quiesce(self.pipe(direction).handle)

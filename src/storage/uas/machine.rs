@@ -25,7 +25,7 @@ use super::nexus::{Data, Nexus, State};
 use super::tags::{MAX_TAGS, TagSet};
 use super::tasks::Task;
 use super::wire::{ResponseCode, ScsiStatus, StatusUnit, Tag, TaskFunction, UnitFault};
-use crate::host::Outcome;
+use crate::host::{HostError, Outcome};
 use crate::scsi::cdb::DataPhase;
 use crate::scsi::sense::Sense;
 use crate::usb::UsbError;
@@ -195,6 +195,8 @@ pub struct Machine {
     pub(super) reading: bool,
     wanted: [PipeWork; 4],
     pub(super) running: Option<UasPipe>,
+    /// The operation under way clears a halt.
+    clearing: bool,
     /// Streams whose status read failed.
     pub(super) deaf: TagSet,
     /// Failures of the status pipe in a row.
@@ -225,6 +227,7 @@ impl Machine {
             reading: false,
             wanted: [PipeWork::None; 4],
             running: None,
+            clearing: false,
             deaf: TagSet::EMPTY,
             bad_units: 0,
             gave_up: false,
@@ -296,11 +299,12 @@ impl Machine {
         tags
     }
 
-    /// Whether nothing is due, on any pipe.
+    /// Whether nothing is due, on any pipe; without streams the one status read is posted too.
     #[inline]
     #[must_use]
     pub fn is_quiet(&self) -> bool {
-        self.due.is_empty() && self.wanted == [PipeWork::None; 4] && !self.gave_up
+        let listens = self.reading || self.mode == Mode::Streams;
+        listens && self.due.is_empty() && self.wanted == [PipeWork::None; 4] && !self.gave_up
     }
 
     /// Begins a command, whose tag is free, where nothing is in its way: `true`. Its status read, its
@@ -370,6 +374,12 @@ impl Machine {
                 }
             }
             Input::Operated(Ok(())) => self.operated(),
+            Input::Operated(Err(UsbError::Controller(HostError::Halted))) if !self.clearing => {
+                // It was found halted: the device's halt is to be cleared too.
+                if let Some(pipe) = self.running.take() {
+                    *self.work_mut(pipe) = PipeWork::ClearHalt;
+                }
+            }
             Input::Operated(Err(_)) | Input::OperationLate => {
                 if self.running.is_some() {
                     self.give_up();
@@ -480,6 +490,7 @@ impl Machine {
             let work = core::mem::replace(self.work_mut(pipe), PipeWork::None);
             if work != PipeWork::None {
                 self.running = Some(pipe);
+                self.clearing = work == PipeWork::ClearHalt;
                 return match work {
                     PipeWork::ClearHalt => Action::ClearHalt(pipe),
                     _ => Action::Recall(pipe),

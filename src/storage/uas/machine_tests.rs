@@ -942,6 +942,48 @@ fn run_at_random(mode: Mode, seed: &mut u64) {
 }
 
 #[test]
+fn a_machine_without_streams_is_not_quiet_while_its_status_read_is_missing() {
+    let mut machine = begun(Mode::Ready, &[(1, READ)]);
+    assert!(machine.is_quiet());
+    machine.step(Input::Status {
+        stream: None,
+        result: Ok(Ok(StatusUnit::ReadReady(tag(9)))),
+    });
+    assert!(!machine.is_quiet());
+    assert_eq!(machine.next_action(), LISTEN);
+    assert!(machine.is_quiet());
+}
+
+#[test]
+fn a_pipe_that_was_found_halted_as_it_was_recalled_has_its_device_s_halt_cleared_once() {
+    let halted = Input::Operated(Err(UsbError::Controller(HostError::Halted)));
+    let clear = Action::ClearHalt(UasPipe::DataIn);
+    let mut machine = begun(Mode::Streams, &[(1, READ)]);
+    check(
+        &mut machine,
+        &[
+            (on(1, bad(1)), &[Action::Recall(UasPipe::DataIn)]),
+            (
+                data(1, Outcome::Cancelled, 0),
+                &[ended(1, ScsiStatus::CheckCondition, 0)],
+            ),
+            (halted, &[clear]),
+            (OPERATED, &[]),
+        ],
+    );
+    assert!(machine.takes_commands());
+    let mut machine = begun(Mode::Streams, &[(1, READ)]);
+    check(
+        &mut machine,
+        &[
+            (on(1, bad(1)), &[Action::Recall(UasPipe::DataIn)]),
+            (halted, &[clear]),
+            (halted, &[Action::GiveUp]),
+        ],
+    );
+}
+
+#[test]
 fn a_command_that_fails_while_another_s_data_is_taken_back_has_its_own_taken_back_next() {
     let recall = Action::Recall(UasPipe::DataIn);
     let mut machine = begun(Mode::Streams, &[(1, READ), (2, READ)]);

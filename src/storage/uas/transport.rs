@@ -513,8 +513,7 @@ impl Transport {
                 }
                 Action::Recall(pipe) => {
                     self.name_streams(tools.bus, pipe);
-                    let pipe = self.pipe(pipe);
-                    let operation = Operation::Recall(pipe.handle, pipe.address);
+                    let operation = Operation::Recall(self.pipe(pipe).handle);
                     self.operate(tools, operation);
                     Ok(())
                 }

@@ -125,20 +125,12 @@ impl<C: Driver> Bus<'_, C> {
     }
 
     fn operation_step(&mut self, id: DeviceId, input: Input, now: Instant) -> Option<BusEvent> {
-        let mut input = input;
-        loop {
-            let entry = self.device_mut(id)?;
-            let (_, running) = entry.operation.as_mut()?;
-            let action = running.step(input, now);
-            match (self.operation_act(id, action, now), action) {
-                (Ok(()), _) => return self.take_result(id, action, now),
-                // The operation knows what to do about it.
-                (
-                    Err(UsbError::Controller(HostError::Halted)),
-                    Action::Restart(_, Sequence::Keep, _),
-                ) => input = Input::Endpoint(Err(HostError::Halted)),
-                (Err(error), _) => return self.operation_done(id, Err(error), now),
-            }
+        let entry = self.device_mut(id)?;
+        let (_, running) = entry.operation.as_mut()?;
+        let action = running.step(input, now);
+        match self.operation_act(id, action, now) {
+            Ok(()) => self.take_result(id, action, now),
+            Err(error) => self.operation_done(id, Err(error), now),
         }
     }
 

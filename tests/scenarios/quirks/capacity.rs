@@ -4,7 +4,7 @@ use rootport_models::device::bot::{Action, Until, opcode};
 use rootport_models::device::scsi::{LogicalUnit, Scripted};
 
 use super::stick;
-use crate::rig::with_disk;
+use crate::rig::{HIGH_PORT, Rig, with_disk};
 
 /// A stick of 65536 blocks that says this for its last block.
 fn says(last: u32) -> LogicalUnit {
@@ -64,4 +64,19 @@ fn a_device_that_hangs_on_read_capacity_16_is_never_asked() {
     let neighbour = stick(0x054c, 0x02a6, 0x0100).unit(large()).build();
     let (rig, disk) = with_disk(&neighbour);
     assert_eq!(rig.geometry(disk).blocks, 1 << 33);
+}
+
+/// Letter `o`. An odd number of blocks is right for a device whose vendor is known for counting too
+/// high, where somebody says so.
+#[test]
+fn a_capacity_that_is_right_is_believed_in_spite_of_the_vendor() {
+    let counted = |string| {
+        let mut rig = Rig::default();
+        rig.host.set_quirks(string);
+        let device = stick(0x0421, 0x0001, 0x0100).unit(says(65536)).build();
+        let disk = rig.disk(HIGH_PORT, device);
+        rig.geometry(disk).blocks
+    };
+    assert_eq!(counted("0421:0001:o"), 65537);
+    assert_eq!(counted("0421:0002:o"), 65536);
 }

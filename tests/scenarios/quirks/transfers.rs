@@ -5,7 +5,7 @@ use rootport_models::device::bot::{Action, Until, opcode};
 use rootport_models::device::scsi::LogicalUnit;
 
 use super::stick;
-use crate::rig::{HIGH_PORT, Rig, with_disk};
+use crate::rig::{FASTEST, HIGH_PORT, Rig, disk_at, port_for, with_disk};
 
 /// The most blocks of a command when 256 KiB are read and written.
 fn longest(device: &Disk) -> u32 {
@@ -54,4 +54,28 @@ fn a_fixed_disk_is_believed_about_its_limit() {
     assert_eq!(rig.geometry(disk).transfer_blocks, 100);
     rig.check(disk, 0, 240);
     assert_eq!(device.longest_transfer(), 100);
+}
+
+/// Letter `g`. At the slower speeds nobody gets more.
+#[test]
+fn a_device_that_dies_above_120_kib_gets_no_more_at_any_speed_and_its_neighbour_does() {
+    let port = port_for(FASTEST);
+    let mut rig = Rig::default();
+    rig.host.set_quirks("1209:0001:g");
+    let device = disk_at(FASTEST)
+        .ids(0x1209, 0x0001)
+        .on(
+            opcode(0x28).longer_than(240),
+            Action::Hang(Until::PowerCycle),
+        )
+        .build();
+    let disk = rig.disk(port, device.clone());
+    rig.check(disk, 0, 4096);
+    assert_eq!(device.longest_transfer(), 240);
+    rig.unplug(port);
+    let neighbour = disk_at(FASTEST).ids(0x1209, 0x0002).build();
+    let disk = rig.disk(port, neighbour.clone());
+    rig.check(disk, 0, 4096);
+    let usual = if FASTEST.is_super() { 2048 } else { 240 };
+    assert_eq!(neighbour.longest_transfer(), usual);
 }

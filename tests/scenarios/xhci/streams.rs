@@ -202,8 +202,9 @@ fn a_disk_that_lies_about_the_number_of_its_streams_ends_in_time_and_its_neighbo
         rig.run(Duration::from_secs(120));
         for unit in rig.units_at(FAST_PORT) {
             let read = rig.within(PATIENCE, |rig| rig.read(unit.id, 0, 512));
-            let good = read.is_ok_and(|bytes| bytes == pattern(0, 512));
-            assert!(good || served < 5, "{served} streams: {}", rig.describe());
+            if let Ok(bytes) = read {
+                assert_eq!(bytes, pattern(0, 512), "{served} of 16 streams");
+            }
         }
         rig.check(neighbour, 0, 8);
     }
@@ -315,7 +316,7 @@ fn field_case_26_a_controller_without_streams_uses_a_superspeed_bridge_over_bulk
         ..usual()
     };
     let usage = used(traits, BothScript::new());
-    assert!(usage.starts_with("bot"), "{usage}");
+    assert_eq!(usage, "bot (controller without streams)");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use rootport::usb::speed::Speed;
 use rootport::usb::{PortState, UsbError};
 use rootport_models::device::base::{Answer, Request};
 use rootport_models::device::scsi::LogicalUnit;
-use rootport_models::device::{BothScript, Link, MILLISECOND, Script};
+use rootport_models::device::{Link, MILLISECOND, Script};
 use rootport_models::machine::Options;
 
 use super::{Faults, usual};
@@ -105,15 +105,4 @@ fn the_letter_g_keeps_a_super_speed_disk_to_120_kib() {
     };
     assert_eq!(limit("1209:0001:g"), 240);
     assert_eq!(limit("1209:0002:g"), 512);
-}
-
-#[test]
-fn a_bridge_with_both_is_used_over_bulk_only_where_the_controller_has_no_streams() {
-    let device = BothScript::new().speed(Link::Super).build();
-    let mut rig = Rig::default();
-    let disk = rig.disk(FAST_PORT, device.clone());
-    let usage = rig.units_at(FAST_PORT)[0].usage.to_string();
-    assert_eq!(usage, "bot (controller without streams)");
-    rig.check(disk, 0, 1024);
-    assert_eq!(device.commands().0, 0, "nothing over UAS");
 }

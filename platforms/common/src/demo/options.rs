@@ -144,6 +144,19 @@ impl Default for Options {
 
 const PREFIX: &str = "rootport.";
 
+/// What comes before a string of quirks, as Linux has it.
+const QUIRKS: &str = "usb-storage.quirks=";
+
+/// The string of quirks in a command line, for `Host::set_quirks`: the last one, as Linux takes it;
+/// empty if there is none.
+#[must_use]
+pub fn quirks(command_line: &str) -> &str {
+    let mut backwards = command_line.split_ascii_whitespace().rev();
+    backwards
+        .find_map(|word| word.strip_prefix(QUIRKS))
+        .unwrap_or_default()
+}
+
 impl Options {
     /// Takes the command line apart. Words of other programs are ignored; ours must be right.
     ///
@@ -266,7 +279,15 @@ fn coherency(word: &str) -> Option<Coherency> {
 mod tests {
     use std::format;
 
-    use super::{Mode, Options, Placement};
+    use super::{Mode, Options, Placement, quirks};
+
+    #[test]
+    fn the_last_string_of_quirks_counts_however_long_it_is() {
+        let long = "174c:55aa:u,".repeat(40);
+        let line = format!("quiet usb-storage.quirks=1:2:u usb-storage.quirks={long} ro");
+        assert_eq!(quirks(&line), long);
+        assert_eq!(quirks("quiet usb-storage.delay_use=1"), "");
+    }
 
     #[test]
     fn no_command_line_means_the_whole_demo() {

@@ -22,7 +22,7 @@ use crate::brakes::Brakes;
 use crate::console;
 use crate::cpu::{Start, timer};
 use crate::demo::buffers::Buffers;
-use crate::demo::options::{Options, Waiting};
+use crate::demo::options::{Options, Waiting, quirks};
 use crate::demo::session::{self, Tools};
 use crate::gic::{Gic, InterruptId};
 use crate::machine::{CutDma, Machine};
@@ -87,6 +87,7 @@ pub(super) fn run(
         queueing: options.queueing.unwrap_or(Queueing::AfterData),
         ..Policy::DEFAULT
     });
+    host.set_quirks(quirks(start.command_line()));
     for driver in drivers {
         host.add_controller(driver)
             .map_err(|error| Reason::new(format_args!("adding a controller: {error:?}")))?;
