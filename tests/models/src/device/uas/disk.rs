@@ -198,6 +198,18 @@ impl UasDisk {
         device.function.target.units[0].image.block(lba)
     }
 
+    /// A block of unit 0 as it would be after a power cut.
+    #[must_use]
+    pub fn durable_block(&self, lba: u64) -> Vec<u8> {
+        let device = self.lock();
+        device.function.target.units[0].image.durable(lba)
+    }
+
+    /// The plug is pulled at the n-th transaction from now on.
+    pub fn pull_at(&self, transaction: u64) {
+        self.lock().pulled_after = Some(transaction);
+    }
+
     /// Changes anything while it runs.
     pub fn change<R>(&self, work: impl FnOnce(&mut Device<Uas>) -> R) -> R {
         work(&mut self.lock())
