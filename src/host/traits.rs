@@ -70,6 +70,19 @@ pub trait Devices {
         now: Instant,
     ) -> Result<DeviceHandle, HostError>;
 
+    /// Makes the device answer requests at address 0, before it has one of its own. If the controller
+    /// has to do something for it, ends with [`Event::Device`]; else the answer is
+    /// [`Addressing::Software`].
+    ///
+    /// # Errors
+    ///
+    /// [`HostError::Stale`], [`HostError::Busy`].
+    fn reach_at_zero(
+        &mut self,
+        device: DeviceHandle,
+        now: Instant,
+    ) -> Result<Addressing, HostError>;
+
     /// Gives the device an address, or tells the core to. If by the controller, ends with
     /// [`Event::Device`].
     ///
@@ -183,7 +196,8 @@ pub trait Endpoints {
 
     /// Stops the endpoint, running or halted, and takes its transfers back: each is reported as
     /// [`Outcome::Cancelled`](super::Outcome::Cancelled) with the bytes that were moved, or as it
-    /// ended after all, and then [`Event::Endpoint`] comes. Nothing reaches their memory then.
+    /// ended after all (not at all if it is quiet and ended well), and then [`Event::Endpoint`] comes.
+    /// Nothing reaches their memory then.
     ///
     /// # Errors
     ///

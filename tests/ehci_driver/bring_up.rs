@@ -31,7 +31,7 @@ fn wait_for_data(rig: &mut Rig<'_>) -> DiskRig {
     rig.machine.plug(0, 0, stick());
     let disk = rig.disk(0);
     rig.queue(disk.input, 7, Direction::In, (STATUS, 512), Report::Always);
-    rig.ehci.kick(disk.input, 0);
+    rig.driver.kick(disk.input, 0);
     disk
 }
 
@@ -62,7 +62,7 @@ fn what_was_said_to_be_needed_is_enough() {
     for (name, traits) in shapes() {
         with_rig(traits, |rig| {
             let before = rig.pool.usage().used;
-            let requirement = rig.ehci.requirement();
+            let requirement = rig.driver.requirement();
             assert_eq!(rig.start(), Ok(()), "{name}");
             let used = rig.pool.usage().used - before;
             assert!(used <= requirement.pool, "{name}: {used}");
@@ -133,11 +133,11 @@ fn one_that_leaves_the_bus_is_reported_when_it_is_asked_for() {
         };
         with_running(setting, |rig| {
             wait_for_data(rig);
-            assert!(rig.ehci.check_alive());
+            assert!(rig.driver.check_alive());
             while rig.now().as_micros() < 405_000 {
                 rig.machine.advance(1_000_000);
             }
-            let alive = rig.ehci.check_alive();
+            let alive = rig.driver.check_alive();
             assert_eq!(alive, death == Death::Silent);
             let died = rig.try_find(Duration::from_secs(1), |event| match event {
                 Event::Died(fault) => Some(*fault),
@@ -165,7 +165,7 @@ fn an_error_of_the_system_bus_ends_the_controller_and_a_start_brings_it_back() {
             _ => None,
         });
         assert_eq!(fault, ControllerFault::HostSystemError);
-        let refused = rig.ehci.close_device(disk.device, rig.now());
+        let refused = rig.driver.close_device(disk.device, rig.now());
         assert_eq!(refused, Err(HostError::Dead));
         assert_eq!(rig.start(), Ok(()));
         let mut disk = rig.disk(0);

@@ -21,7 +21,7 @@ fn take_one_back(rig: &mut Rig<'_>) {
     rig.machine.plug(0, 0, stick());
     let mut disk = rig.disk(0);
     rig.queue(disk.input, 7, Direction::In, (STATUS, 1024), Report::Always);
-    rig.ehci.kick(disk.input, 0);
+    rig.driver.kick(disk.input, 0);
     rig.quiesce(disk.input).unwrap();
     assert_eq!(rig.ended_so_far(disk.input), [(7, Outcome::Cancelled, 0)]);
     rig.restart(disk.input, Sequence::Keep).unwrap();
@@ -37,7 +37,7 @@ fn answers_that_get_lost_are_found_in_the_command_register() {
     };
     with_running(faults, |rig| {
         take_one_back(rig);
-        assert_eq!(rig.ehci.missed_doorbells(), 0);
+        assert_eq!(rig.driver.missed_doorbells(), 0);
         assert_eq!(rig.stop(), Ok(()));
     });
 }
@@ -58,7 +58,7 @@ fn a_doorbell_that_hangs_is_replaced_by_a_pause_of_the_schedule() {
         };
         with_running(setting, |rig| {
             take_one_back(rig);
-            assert!(rig.ehci.missed_doorbells() >= 3);
+            assert!(rig.driver.missed_doorbells() >= 3);
             assert_eq!(rig.stop(), Ok(()));
         });
     }
@@ -74,7 +74,10 @@ fn the_handshake_works_by_interrupt_too() {
         ..Setting::default()
     };
     with_running(setting, |rig| {
-        rig.half = Some(rig.ehci.interrupt_half());
+        let half = rig.driver.interrupt_half();
+        rig.handler = Some(Box::new(move || {
+            half.acknowledge();
+        }));
         take_one_back(rig);
         rig.machine.unplug(0, 0);
         rig.find(|event| matches!(event, Event::Port(_)).then_some(()));

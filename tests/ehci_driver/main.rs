@@ -5,6 +5,8 @@
 #![cfg(feature = "ehci")]
 
 mod bring_up;
+#[path = "../driver_rig/mod.rs"]
+mod driver_rig;
 mod handshake;
 mod ports;
 mod recovery;

@@ -20,26 +20,26 @@ fn stick(link: Link) -> Disk {
 
 fn appear(rig: &mut Rig<'_>) {
     rig.find(|event| (*event == Event::Port(PORT)).then_some(()));
-    let status = rig.ehci.read_port(PORT);
+    let status = rig.driver.read_port(PORT);
     assert!(status.connected && status.connect_changed, "{status:?}");
-    rig.ehci.acknowledge(PORT, &status);
-    assert!(!rig.ehci.read_port(PORT).connect_changed);
+    rig.driver.acknowledge(PORT, &status);
+    assert!(!rig.driver.read_port(PORT).connect_changed);
     rig.idle(Duration::from_millis(100));
 }
 
 #[test]
 fn a_full_speed_device_is_known_by_its_reset_and_handed_over() {
     with_running(Traits::default(), |rig| {
-        assert_eq!(rig.ehci.port_protocol(PORT), PortProtocol::Usb2);
+        assert_eq!(rig.driver.port_protocol(PORT), PortProtocol::Usb2);
         rig.machine.plug(0, 0, stick(Link::Full));
         appear(rig);
         rig.reset(PORT);
-        let status = rig.ehci.read_port(PORT);
+        let status = rig.driver.read_port(PORT);
         assert!(status.connected && !status.enabled, "{status:?}");
         assert_eq!(status.speed, Some(Speed::Full));
-        assert!(rig.ehci.hand_over(PORT));
+        assert!(rig.driver.hand_over(PORT));
         rig.idle(Duration::from_millis(10));
-        assert!(!rig.ehci.read_port(PORT).connected);
+        assert!(!rig.driver.read_port(PORT).connected);
     });
 }
 
@@ -48,8 +48,8 @@ fn a_low_speed_device_is_known_before_its_reset() {
     with_running(Traits::default(), |rig| {
         rig.machine.plug(0, 0, stick(Link::Low));
         appear(rig);
-        assert_eq!(rig.ehci.read_port(PORT).speed, Some(Speed::Low));
-        assert!(rig.ehci.hand_over(PORT));
+        assert_eq!(rig.driver.read_port(PORT).speed, Some(Speed::Low));
+        assert!(rig.driver.hand_over(PORT));
     });
 }
 
@@ -63,16 +63,16 @@ fn a_port_that_nobody_takes_and_one_without_companion_stay_visible() {
         rig.machine.plug(0, 0, stick(Link::Full));
         appear(rig);
         rig.reset(PORT);
-        rig.ehci.hand_over(PORT);
+        rig.driver.hand_over(PORT);
         rig.idle(Duration::from_millis(10));
-        assert!(rig.ehci.read_port(PORT).connected);
+        assert!(rig.driver.read_port(PORT).connected);
     });
     with_running(Traits::allwinner(), |rig| {
         rig.machine.plug(0, 0, stick(Link::Full));
         appear(rig);
         rig.reset(PORT);
-        assert!(!rig.ehci.hand_over(PORT), "no companion");
-        assert!(rig.ehci.read_port(PORT).connected);
+        assert!(!rig.driver.hand_over(PORT), "no companion");
+        assert!(rig.driver.read_port(PORT).connected);
     });
 }
 
@@ -85,11 +85,11 @@ fn a_reset_that_does_not_end_is_shown_as_one_under_way() {
     with_running(faults, |rig| {
         rig.machine.plug(0, 0, stick(Link::High));
         appear(rig);
-        rig.ehci.begin_reset(PORT);
+        rig.driver.begin_reset(PORT);
         rig.idle(Duration::from_millis(60));
-        rig.ehci.end_reset(PORT);
+        rig.driver.end_reset(PORT);
         rig.find(|event| (*event == Event::Port(PORT)).then_some(()));
-        assert!(rig.ehci.read_port(PORT).resetting);
+        assert!(rig.driver.read_port(PORT).resetting);
     });
 }
 
@@ -101,10 +101,10 @@ fn too_much_current_is_reported() {
     };
     with_running(faults, |rig| {
         rig.find(|event| (*event == Event::Port(PORT)).then_some(()));
-        let status = rig.ehci.read_port(PORT);
+        let status = rig.driver.read_port(PORT);
         assert!(status.over_current);
-        rig.ehci.acknowledge(PORT, &status);
+        rig.driver.acknowledge(PORT, &status);
         rig.find(|event| (*event == Event::Port(PORT)).then_some(()));
-        assert!(!rig.ehci.read_port(PORT).over_current);
+        assert!(!rig.driver.read_port(PORT).over_current);
     });
 }

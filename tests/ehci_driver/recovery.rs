@@ -55,9 +55,9 @@ fn a_stalled_data_phase_is_reported_and_the_endpoint_works_again_at_every_place_
             rig.restart(disk.input, Sequence::Reset).unwrap();
             // The status of the failed command is still to come.
             rig.queue(disk.input, 4, Direction::In, (STATUS, 1024), Report::Always);
-            rig.ehci.kick(disk.input, 0);
+            rig.driver.kick(disk.input, 0);
             assert_eq!(rig.ended(disk.input), (4, Outcome::Short, 13));
-            rig.ehci.retire(disk.output);
+            rig.driver.retire(disk.output);
         }
     });
 }
@@ -231,10 +231,10 @@ fn append_a_read(rig: &mut Rig<'_>, disk: &mut DiskRig, pause: u64) {
         (WRAPPER, 31),
         Report::Unexpected,
     );
-    rig.ehci.kick(disk.output, 0);
+    rig.driver.kick(disk.output, 0);
     for (token, piece) in (0..).zip(pieces) {
         rig.queue(disk.input, token, Direction::In, piece, Report::Always);
-        rig.ehci.kick(disk.input, 0);
+        rig.driver.kick(disk.input, 0);
         rig.machine.advance(pause);
     }
 }
@@ -248,7 +248,7 @@ fn endpoint_0_works_again_after_a_stall() {
         for _ in 0..20 {
             let setup = SetupPacket::bulk_only_max_lun(0);
             assert_eq!(rig.control(disk.device, setup), (Outcome::Stall, 0));
-            let control = rig.ehci.endpoint0(disk.device).unwrap();
+            let control = rig.driver.endpoint0(disk.device).unwrap();
             let refused = rig.try_control(disk.device, SetupPacket::device_status());
             assert_eq!(refused, Err(HostError::Halted));
             rig.quiesce(control).unwrap();
@@ -272,7 +272,7 @@ fn a_request_without_an_answer_is_taken_back() {
         rig.try_control(disk.device, SetupPacket::bulk_only_max_lun(0))
             .unwrap();
         rig.idle(Duration::from_secs(1));
-        let control = rig.ehci.endpoint0(disk.device).unwrap();
+        let control = rig.driver.endpoint0(disk.device).unwrap();
         rig.quiesce(control).unwrap();
         assert_eq!(rig.ended_so_far(control), [(0xc0, Outcome::Cancelled, 0)]);
         rig.restart(control, Sequence::Keep).unwrap();
@@ -298,9 +298,9 @@ fn a_device_that_is_pulled_ends_its_transfers_and_leaves_nothing_behind() {
             rig.idle(Duration::from_millis(5));
             rig.machine.unplug(0, 0);
             rig.find(|event| (*event == Event::Port(RootPort(0))).then_some(()));
-            let status = rig.ehci.read_port(RootPort(0));
+            let status = rig.driver.read_port(RootPort(0));
             assert!(!status.connected && status.connect_changed);
-            rig.ehci.acknowledge(RootPort(0), &status);
+            rig.driver.acknowledge(RootPort(0), &status);
             assert_eq!(rig.close(disk.device), Ok(()));
             assert_eq!(rig.pool.usage().used, before);
             let tokens: Vec<u32> = rig
@@ -309,7 +309,11 @@ fn a_device_that_is_pulled_ends_its_transfers_and_leaves_nothing_behind() {
                 .map(|one| one.0)
                 .collect();
             assert_eq!(tokens, [2, 3]);
-            assert_eq!(rig.ehci.endpoint0(disk.device), None, "the handle is stale");
+            assert_eq!(
+                rig.driver.endpoint0(disk.device),
+                None,
+                "the handle is stale"
+            );
             rig.left.clear();
         }
     });
@@ -325,7 +329,7 @@ fn a_sequence_is_reset_without_a_halt_when_the_device_was_told_so() {
         // And kept, when nobody told the device.
         for blocks in [1, 2, 3] {
             rig.read_at(disk, 0, blocks);
-            assert_eq!(rig.ehci.missed_doorbells(), 0);
+            assert_eq!(rig.driver.missed_doorbells(), 0);
             rig.quiesce(disk.input).unwrap();
             rig.restart(disk.input, Sequence::Keep).unwrap();
         }

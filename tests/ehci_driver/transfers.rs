@@ -38,7 +38,7 @@ fn a_disk_is_read_on_every_shape() {
                 assert_eq!(&bytes[..10], b"block zero", "{blocks}");
             }
             assert_eq!(stick.opcodes(), [0x28; 6]);
-            assert_eq!(rig.ehci.missed_doorbells(), 0);
+            assert_eq!(rig.driver.missed_doorbells(), 0);
             assert_eq!(rig.close(disk.device), Ok(()));
             assert_eq!(rig.stop(), Ok(()));
         });

@@ -41,7 +41,7 @@ fn what_was_said_to_be_needed_is_enough() {
     for (name, setting) in shapes() {
         with_rig(setting, |rig| {
             let before = rig.pool.usage().used;
-            let requirement = rig.xhci.requirement();
+            let requirement = rig.driver.requirement();
             assert_eq!(rig.start(), Ok(()), "{name}");
             let used = rig.pool.usage().used - before;
             assert!(
@@ -59,7 +59,7 @@ fn what_was_said_to_be_needed_is_enough() {
 #[test]
 fn ports_are_of_the_protocol_that_the_chip_says() {
     with_running(Traits::odd(), |rig| {
-        let protocols = [0, 1, 2].map(|port| rig.xhci.port_protocol(RootPort(port)));
+        let protocols = [0, 1, 2].map(|port| rig.driver.port_protocol(RootPort(port)));
         use PortProtocol::{Usb2, Usb3};
         assert_eq!(protocols, [Usb3, Usb2, Usb2]);
     });

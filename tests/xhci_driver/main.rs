@@ -6,6 +6,8 @@
 
 mod bring_up;
 mod controllers;
+#[path = "../driver_rig/mod.rs"]
+mod driver_rig;
 mod ports;
 mod recovery;
 mod rig;

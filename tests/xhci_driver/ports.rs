@@ -21,8 +21,8 @@ fn stick(link: Link) -> Disk {
 /// Waits for a change of the port and acknowledges it.
 fn change(rig: &mut Rig<'_>, port: RootPort) -> rootport::host::PortStatus {
     rig.find(|event| (*event == Event::Port(port)).then_some(()));
-    let status = rig.xhci.read_port(port);
-    rig.xhci.acknowledge(port, &status);
+    let status = rig.driver.read_port(port);
+    rig.driver.acknowledge(port, &status);
     status
 }
 
@@ -52,9 +52,9 @@ fn a_disabled_usb_2_port_stays_off_and_comes_back_by_a_reset() {
         rig.machine.plug(0, 0, stick(Link::High));
         let disk = rig.disk(0);
         rig.close(disk.device).unwrap();
-        rig.xhci.disable_port(RootPort(0));
+        rig.driver.disable_port(RootPort(0));
         rig.idle(Duration::from_millis(100));
-        let status = rig.xhci.read_port(RootPort(0));
+        let status = rig.driver.read_port(RootPort(0));
         assert!(status.connected && !status.enabled);
         let mut disk = rig.disk_again(0);
         assert_eq!(&rig.read_at(&mut disk, 0, 1)[..10], b"block zero");
@@ -67,7 +67,7 @@ fn a_disabled_usb_3_port_looks_for_its_device_again() {
         rig.machine.plug(0, 2, stick(Link::Super));
         let disk = rig.disk(2);
         rig.close(disk.device).unwrap();
-        rig.xhci.disable_port(USB3);
+        rig.driver.disable_port(USB3);
         rig.idle(Duration::from_millis(200));
         let mut disk = rig.disk(2);
         assert_eq!(&rig.read_at(&mut disk, 0, 1)[..10], b"block zero");
@@ -82,7 +82,7 @@ fn a_link_that_does_not_train_asks_for_a_warm_reset_and_gets_it() {
     };
     with_running(faults, |rig| {
         rig.machine.plug(0, 2, stick(Link::Super));
-        let stuck = |rig: &Rig<'_>| rig.xhci.read_port(USB3).needs_warm_reset;
+        let stuck = |rig: &Rig<'_>| rig.driver.read_port(USB3).needs_warm_reset;
         for _ in 0..100 {
             rig.idle(Duration::from_millis(10));
             if stuck(rig) {
@@ -90,7 +90,7 @@ fn a_link_that_does_not_train_asks_for_a_warm_reset_and_gets_it() {
             }
         }
         assert!(stuck(rig));
-        rig.xhci.begin_warm_reset(USB3);
+        rig.driver.begin_warm_reset(USB3);
         let attachment = rig.connect(2);
         assert_eq!(attachment.speed, Speed::Super);
         assert!(!stuck(rig));
@@ -117,11 +117,14 @@ fn two_disks_are_read_side_by_side() {
 fn a_port_that_does_not_exist_is_empty() {
     with_running(Traits::default(), |rig| {
         let port = RootPort(4);
-        let status = rig.xhci.read_port(port);
+        let status = rig.driver.read_port(port);
         assert!(!status.connected && !status.powered && status.speed.is_none());
-        rig.xhci.begin_reset(port);
-        rig.xhci.disable_port(port);
-        rig.xhci.acknowledge(port, &status);
-        assert!(!rig.xhci.hand_over(RootPort(0)), "there are no companions");
+        rig.driver.begin_reset(port);
+        rig.driver.disable_port(port);
+        rig.driver.acknowledge(port, &status);
+        assert!(
+            !rig.driver.hand_over(RootPort(0)),
+            "there are no companions"
+        );
     });
 }

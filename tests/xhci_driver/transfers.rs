@@ -36,7 +36,7 @@ fn a_disk_is_read_at_every_speed_on_every_shape() {
                     assert_eq!(&bytes[..10], b"block zero", "{link:?} {blocks}");
                 }
                 assert_eq!(stick.opcodes(), [0x28; 6]);
-                assert_eq!(rig.xhci.statistics(), Default::default());
+                assert_eq!(rig.driver.statistics(), Default::default());
                 assert_eq!(rig.close(disk.device), Ok(()));
                 assert_eq!(rig.stop(), Ok(()));
             });

@@ -70,10 +70,9 @@ impl<B: Bus, const N: usize> Attention<B, N> {
         }
     }
 
-    /// Puts in the half of the controller `index`, which interrupts as `id`. The first one stays.
-    /// False if there is no such place.
-    pub fn attach(&self, index: usize, id: InterruptId, half: Half<B>) -> bool {
-        let Some(place) = self.halves.get(index) else {
+    /// Puts in the half of a controller that interrupts as `id`. False if there is no place left.
+    pub fn attach(&self, id: InterruptId, half: Half<B>) -> bool {
+        let Some(place) = self.halves.iter().find(|place| place.get().is_none()) else {
             return false;
         };
         place.call_once(|| (id, half));
@@ -83,7 +82,8 @@ impl<B: Bus, const N: usize> Attention<B, N> {
 
     /// Quietens every controller that calls on this interrupt, and wakes the stack.
     pub fn serve(&self, id: InterruptId) -> Served {
-        let attached = self.halves.iter().filter_map(Once::get);
+        // They fill the array from its start.
+        let attached = self.halves.iter().map_while(Once::get);
         let mut called = false;
         for (_, half) in attached.filter(|(own, _)| *own == id) {
             called |= half.acknowledge();

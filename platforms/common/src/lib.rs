@@ -17,6 +17,7 @@
 //! | [`tables`], `address_space` | translation tables, the image's address space |
 //! | [`console`], [`uart`] | text in and out, polled |
 //! | `machine`, [`wake`] | the stack's `Platform`, and its waits |
+//! | `work` | the host made of a board's controllers, and what it does |
 //! | [`attention`] | the controllers' interrupt halves |
 //! | `h3` | what the boards with Allwinner's H3 share |
 //! | [`gic`] | interrupt controller, GICv2 |
@@ -57,6 +58,8 @@ pub mod region;
 pub mod tables;
 pub mod uart;
 pub mod wake;
+#[cfg(target_os = "none")]
+pub mod work;
 
 /// The processor that this image is built for.
 #[cfg(all(target_arch = "aarch64", target_os = "none"))]

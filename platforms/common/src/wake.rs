@@ -8,11 +8,21 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 static PENDING: AtomicBool = AtomicBool::new(false);
 static SOURCES: AtomicUsize = AtomicUsize::new(0);
+static DOZES: AtomicBool = AtomicBool::new(false);
 static WAITS: AtomicU32 = AtomicU32::new(0);
 
 /// A controller of this image interrupts from here on: `wait` may sleep.
 pub fn add_source() {
     SOURCES.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Policy: how long the core sleeps between two polls, in microseconds: some frames of a bus.
+#[cfg(target_os = "none")]
+const DOZE: u64 = 250;
+
+/// Where no controller interrupts, the core sleeps between polls from here on.
+pub fn doze_between_polls() {
+    DOZES.store(true, Ordering::Relaxed);
 }
 
 /// Something happened that the stack should look at. For interrupt handlers.
@@ -33,7 +43,7 @@ pub fn waits() -> u32 {
 }
 
 /// Waits for a notification, at the latest until `deadline` (microseconds of the board's clock).
-/// Comes back at once where no controller interrupts: then the stack polls.
+/// Comes back at once where no controller interrupts: then the stack polls. It may doze between.
 #[cfg(target_os = "none")]
 pub fn wait(deadline: u64) {
     // Only the main context waits: a plain load and store will do.
@@ -42,9 +52,16 @@ pub fn wait(deadline: u64) {
         Ordering::Relaxed,
     );
     if SOURCES.load(Ordering::Relaxed) == 0 {
-        core::hint::spin_loop();
+        if DOZES.load(Ordering::Relaxed) {
+            let soon = crate::cpu::timer::microseconds() + DOZE;
+            crate::cpu::interrupts::sleep_unless(|| false, soon.min(deadline));
+        } else {
+            core::hint::spin_loop();
+        }
     } else {
         crate::cpu::interrupts::sleep_unless(take, deadline);
+        // The caller looks after this at all that came until now.
+        take();
     }
 }
 

@@ -2,14 +2,11 @@
 
 use core::ptr::NonNull;
 
-use board_common::aarch64::{Start, counters, timer};
+use board_common::aarch64::{Start, timer};
 use board_common::attention::{Attention, Half};
-use board_common::bench::memory::Memory;
-use board_common::bench::meter::Meter;
 use board_common::brakes::Brakes;
 use board_common::demo::buffers::{Buffers, high_place};
 use board_common::demo::options::{Mode, Options, Placement, Waiting, quirks};
-use board_common::demo::session::{self, Tools};
 use board_common::device_tree::DeviceTree;
 use board_common::gic::{Gic, InterruptId, Messages};
 use board_common::machine::Machine;
@@ -19,16 +16,15 @@ use board_common::pcie::handoff;
 use board_common::pcie::message;
 use board_common::pcie::usb::{Kind, UsbController};
 use board_common::power::Reason;
-use board_common::{bench, console, println, wake};
+use board_common::println;
+use board_common::work::{self, Driver, Parts};
 use heapless::Vec;
-use rootport::Host;
-use rootport::dma::{BusAddress, CoherentRegion};
 use rootport::host::ehci::quirks::{PciSubsystem, Quirks};
 use rootport::host::ehci::{self, Ehci, EhciMemory};
 use rootport::host::xhci::{self, Silicon, Xhci, XhciMemory};
 use rootport::host::{Controller, ControllerFault};
 use rootport::mmio::{Bus, MmioWindow};
-use rootport::policy::{Policy, Queueing};
+use rootport::policy::Queueing;
 use rootport::stack::Tables;
 use static_cell::ConstStaticCell;
 
@@ -60,8 +56,6 @@ const TRANSFERS: usize = if cfg!(feature = "bench") {
     8 * DEVICES
 };
 
-type Driver = Controller<'static, MmioWindow>;
-
 static TABLES: ConstStaticCell<Tables<Driver, MOST_CONTROLLERS, PORTS, DEVICES, REQUESTS>> =
     ConstStaticCell::new(Tables::new());
 static XHCI: [ConstStaticCell<XhciMemory<DEVICES, ENDPOINTS, TRANSFERS>>; MOST_CONTROLLERS] =
@@ -91,35 +85,18 @@ pub(crate) fn run(
             let _ = functions.push(controller.function);
         }
     }
-    let pool = start.dma_pool;
-    let first = NonNull::new(pool.start as *mut u8).ok_or("no DMA pool")?;
-    // SAFETY: entry mapped the pool uncached after its lines were cleaned out of the caches, gives
-    // it to nobody else, and devices of this machine use the processor's addresses.
-    let region =
-        unsafe { CoherentRegion::new(first, BusAddress::new(pool.start as u64), pool.length) };
-    let machine = Machine::new(options.coherency, start.device_tree.memory(), functions);
-    let tables = TABLES.try_take().ok_or("the host is made once")?;
-    let mut host = Host::new(machine, region, tables.storage());
-    // The machine's disks are QEMU's, whatever its version.
-    host.set_policy(Policy {
-        queueing: options.queueing.unwrap_or(Queueing::StatusLast),
-        ..Policy::DEFAULT
-    });
-    host.set_quirks(quirks(start.device_tree.command_line()));
-    for driver in drivers {
-        host.add_controller(driver)
-            .map_err(|error| Reason::new(format_args!("adding a controller: {error:?}")))?;
-    }
-    if options.mode == Mode::Bench {
-        return measure(&mut host, options);
-    }
-    let buffers = take_buffers(options, start.device_tree)?;
-    let mut tools = Tools {
-        buffers,
-        clock: timer::microseconds,
-        key: || console::read_byte().is_some(),
+    let parts = Parts {
+        drivers,
+        machine: Machine::new(options.coherency, start.device_tree.memory(), functions),
+        storage: TABLES.try_take().ok_or("the host is made once")?.storage(),
+        // The machine's disks are QEMU's, whatever its version.
+        queueing: Queueing::StatusLast,
+        quirks: quirks(start.device_tree.command_line()),
     };
-    session::run(host, options, &mut tools)
+    let buffers = || take_buffers(options, start.device_tree);
+    // SAFETY: entry has done so, and it gives the pool to nobody else; devices of this machine use
+    // the processor's addresses.
+    unsafe { work::run(parts, start.dma_pool, options, buffers) }
 }
 
 /// The demo's buffers, where the host wants them.
@@ -134,25 +111,6 @@ fn take_buffers(options: &Options, device_tree: DeviceTree) -> Result<Buffers<'s
             Ok(unsafe { Buffers::at(place) })
         }
     }
-}
-
-fn measure(
-    host: &mut Host<'_, Machine<Function<Ecam>, MOST_CONTROLLERS>, Driver>,
-    options: &Options,
-) -> Result<(), Reason> {
-    counters::start_counting();
-    let meter = Meter {
-        instructions: counters::instructions,
-        ticks: counters::ticks,
-        waits: wake::waits,
-    };
-    let tools = bench::Tools {
-        meter,
-        memory: Memory::take().ok_or("the buffers are taken once")?,
-        rounds: options.rounds,
-        only: options.only,
-    };
-    bench::run(host, tools)
 }
 
 /// How a controller calls.
@@ -175,7 +133,7 @@ impl Call {
         options: &Options,
         messages: Messages,
     ) -> Self {
-        if options.waiting == Waiting::Polling {
+        if !options.waiting.interrupts() {
             return Self::Never;
         }
         let write = |offset, value| window.write32(offset, value);
@@ -216,12 +174,12 @@ fn make_driver(
     match call {
         Call::Never => {}
         Call::Pin(id) => {
-            if ATTENTION.attach(index, id, half) {
+            if ATTENTION.attach(id, half) {
                 gic.enable(id);
             }
         }
         Call::Message(id) => {
-            if ATTENTION.attach(index, id, half) {
+            if ATTENTION.attach(id, half) {
                 gic.enable_edge(id);
             }
         }

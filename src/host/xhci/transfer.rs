@@ -290,20 +290,25 @@ impl TransferRing {
         };
     }
 
-    /// Takes the oldest transfer back.
+    /// Takes the oldest transfer back. A quiet one that has ended well is not told of here either.
     pub(super) fn drain(&mut self, records: &mut Records<'_>) -> Option<Ended> {
-        let record = self.pop(records)?;
-        let (outcome, actual) = if self.finished != 0 {
-            self.finished -= 1;
-            (Outcome::Complete, record.moved.unwrap_or(record.length))
-        } else {
-            (Outcome::Cancelled, record.moved.unwrap_or(0))
-        };
-        Some(Ended {
-            token: record.token,
-            outcome,
-            actual,
-        })
+        loop {
+            let record = self.pop(records)?;
+            let has_finished = self.finished != 0;
+            self.finished = self.finished.saturating_sub(1);
+            if has_finished && record.quiet {
+                continue;
+            }
+            let (outcome, actual) = match has_finished {
+                true => (Outcome::Complete, record.moved.unwrap_or(record.length)),
+                false => (Outcome::Cancelled, record.moved.unwrap_or(0)),
+            };
+            return Some(Ended {
+                token: record.token,
+                outcome,
+                actual,
+            });
+        }
     }
 
     /// Counts all transfers up to the newest quiet one as done.

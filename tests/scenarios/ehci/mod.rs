@@ -2,6 +2,7 @@
 //! that a boot loader has left.
 
 mod companion;
+mod costs;
 mod doorbell;
 mod errors;
 mod left_running;
@@ -61,6 +62,13 @@ pub(crate) fn addresses_64() -> Traits {
         addresses_64: true,
         ..usual()
     }
+}
+
+/// Over-current on a port, from a moment in nanoseconds on: its power is gone.
+pub(crate) fn over_current(port: usize, at: u64) -> Faults {
+    let mut faults = Faults::none();
+    faults.over_current.push((port, at, u64::MAX));
+    faults
 }
 
 /// All ways to be interrupted, as the hardware and as the driver have it.

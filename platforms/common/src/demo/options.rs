@@ -77,6 +77,16 @@ pub enum Waiting {
     Asleep,
     /// Polling: no interrupt of a controller is used.
     Polling,
+    /// The same, with a short sleep between two polls.
+    Dozing,
+}
+
+impl Waiting {
+    /// Whether controllers are to interrupt.
+    #[must_use]
+    pub const fn interrupts(self) -> bool {
+        matches!(self, Self::Asleep)
+    }
 }
 
 /// The words of the command line that begin with `rootport.`.
@@ -253,6 +263,7 @@ fn waiting(word: &str) -> Option<Waiting> {
     Some(match word {
         "asleep" => Waiting::Asleep,
         "polling" => Waiting::Polling,
+        "dozing" => Waiting::Dozing,
         _ => return None,
     })
 }

@@ -7,27 +7,24 @@ use core::ptr::NonNull;
 
 use embedded_hal::delay::DelayNs;
 use heapless::Vec;
-use rootport::Host;
-use rootport::dma::{BusAddress, CoherentRegion};
 use rootport::host::ehci::{self, Ehci, EhciMemory};
 use rootport::host::{Controller, EmergencyStop};
 use rootport::mmio::MmioWindow;
-use rootport::policy::{Policy, Queueing};
+use rootport::policy::Queueing;
 use rootport::soc::allwinner::{self, Block, Port, PortFacts};
 use rootport::stack::Tables;
 use static_cell::ConstStaticCell;
 
 use crate::attention::{Attention, Half};
 use crate::brakes::Brakes;
-use crate::console;
 use crate::cpu::{Start, timer};
 use crate::demo::buffers::Buffers;
-use crate::demo::options::{Options, Waiting, quirks};
-use crate::demo::session::{self, Tools};
+use crate::demo::options::{Options, quirks};
 use crate::gic::{Gic, InterruptId};
 use crate::machine::{CutDma, Machine};
 use crate::power::Reason;
 use crate::println;
+use crate::work::{self, Driver, Parts};
 
 const CHIP: allwinner::Chip = allwinner::H3;
 
@@ -43,8 +40,6 @@ const ENDPOINTS: usize = 3 * DEVICES;
 const TRANSFERS: usize = 8 * DEVICES;
 /// Bytes of an EHCI's registers: the OHCI's follow.
 const EHCI_WINDOW: usize = 0x400;
-
-type Driver = Controller<'static, MmioWindow>;
 
 static TABLES: ConstStaticCell<Tables<Driver, MOST_CONTROLLERS, PORTS, DEVICES, REQUESTS>> =
     ConstStaticCell::new(Tables::new());
@@ -73,58 +68,18 @@ pub(super) fn run(
             let _ = resets.push(PortReset(port.number));
         }
     }
-    let pool = start.dma_pool;
-    let first = NonNull::new(pool.start as *mut u8).ok_or("no DMA pool")?;
-    // SAFETY: entry mapped the pool uncached after its lines were cleaned out of the caches, gives
-    // it to nobody else, and devices of this chip use the processor's addresses.
-    let region =
-        unsafe { CoherentRegion::new(first, BusAddress::new(pool.start as u64), pool.length) };
-    let machine = Machine::new(options.coherency, start.ram.iter().copied(), resets);
-    let tables = TABLES.try_take().ok_or("the host is made once")?;
-    let mut host = Host::new(machine, region, tables.storage());
-    // Emulated disks want it so; what it costs on a real board nobody has measured yet.
-    host.set_policy(Policy {
-        queueing: options.queueing.unwrap_or(Queueing::AfterData),
-        ..Policy::DEFAULT
-    });
-    host.set_quirks(quirks(start.command_line()));
-    for driver in drivers {
-        host.add_controller(driver)
-            .map_err(|error| Reason::new(format_args!("adding a controller: {error:?}")))?;
-    }
-    #[cfg(feature = "bench")]
-    if options.mode == crate::demo::options::Mode::Bench {
-        return measure(&mut host, options);
-    }
-    let buffers = Buffers::take().ok_or("the buffers are taken once")?;
-    let mut tools = Tools {
-        buffers,
-        clock: timer::microseconds,
-        key: || console::read_byte().is_some(),
+    let parts = Parts {
+        drivers,
+        machine: Machine::new(options.coherency, start.ram.iter().copied(), resets),
+        storage: TABLES.try_take().ok_or("the host is made once")?.storage(),
+        // Emulated disks want it so; what it costs on a real board nobody has measured yet.
+        queueing: Queueing::AfterData,
+        quirks: quirks(start.command_line()),
     };
-    session::run(host, options, &mut tools)
-}
-
-#[cfg(feature = "bench")]
-fn measure(
-    host: &mut Host<'_, Machine<PortReset, MOST_CONTROLLERS>, Driver>,
-    options: &Options,
-) -> Result<(), Reason> {
-    use crate::bench::{self, memory::Memory, meter::Meter};
-    use crate::cpu::counters;
-    counters::start_counting();
-    let meter = Meter {
-        instructions: counters::instructions,
-        ticks: counters::ticks,
-        waits: crate::wake::waits,
-    };
-    let tools = bench::Tools {
-        meter,
-        memory: Memory::take().ok_or("the buffers are taken once")?,
-        rounds: options.rounds,
-        only: options.only,
-    };
-    bench::run(host, tools)
+    let buffers = || Buffers::take().ok_or("the buffers are taken once".into());
+    // SAFETY: entry has done so, and it gives the pool to nobody else; devices of this chip use the
+    // processor's addresses.
+    unsafe { work::run(parts, start.dma_pool, options, buffers) }
 }
 
 /// The driver of a port's EHCI, with its interrupt attached. `None`, and a line on the console, for
@@ -137,9 +92,9 @@ fn make_driver(port: u8, index: usize, options: &Options, gic: Gic) -> Option<Dr
     // SAFETY: the chip has the EHCI there, entry has mapped it, and nothing else reaches it.
     let window = unsafe { MmioWindow::new(base, EHCI_WINDOW) };
     let storage = EHCI.get(index)?.try_take()?.slices();
-    let interrupts = match options.waiting {
-        Waiting::Asleep => ehci::Interrupts::Wired,
-        Waiting::Polling => ehci::Interrupts::Polled,
+    let interrupts = match options.waiting.interrupts() {
+        true => ehci::Interrupts::Wired,
+        false => ehci::Interrupts::Polled,
     };
     let driver_options = ehci::Options {
         interrupts,
@@ -150,9 +105,7 @@ fn make_driver(port: u8, index: usize, options: &Options, gic: Gic) -> Option<Dr
         .ok()?;
     BRAKES.attach(index, EmergencyStop::Ehci(driver.emergency_stop()));
     let id = InterruptId::shared(interrupt);
-    if options.waiting == Waiting::Asleep
-        && ATTENTION.attach(index, id, Half::Ehci(driver.interrupt_half()))
-    {
+    if options.waiting.interrupts() && ATTENTION.attach(id, Half::Ehci(driver.interrupt_half())) {
         gic.enable(id);
     }
     Some(Controller::Ehci(driver))

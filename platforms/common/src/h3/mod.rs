@@ -111,9 +111,6 @@ impl<B: H3Board> Board for H3<B> {
         match options.mode {
             Mode::Hello => take_a_timer_interrupt(),
             Mode::Fault => fault(),
-            Mode::Bench if !cfg!(feature = "bench") => {
-                Err("an image with the feature bench measures".into())
-            }
             _ if options.buffers == Placement::High => {
                 Err("this board has no RAM above 4 GiB".into())
             }

@@ -1,5 +1,6 @@
 //! The part of `aarch64` that touches system registers: bare metal only.
 
+#[cfg(feature = "bench")]
 pub mod counters;
 mod entry;
 mod exceptions;

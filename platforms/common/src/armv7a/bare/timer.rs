@@ -14,23 +14,34 @@ pub const INTERRUPTS: [InterruptId; 2] = [InterruptId::private(13), InterruptId:
 
 const SECOND: u64 = 1_000_000;
 
+/// Ticks of a microsecond where they come from a crystal of 24 MHz, as on every board here so far:
+/// a constant, because these cores have no instruction that divides 64 bits.
+const CRYSTAL: u64 = 24;
+const CRYSTAL_FREQUENCY: u64 = CRYSTAL * SECOND;
+
 /// Microseconds since the counter started: not since we did.
 #[must_use]
 pub fn microseconds() -> u64 {
     // The counter must not be read before what came before it (DDI 0406C §B8.1.2).
     isb();
-    let (ticks, frequency) = (CntPct::read().0, frequency());
-    ticks / frequency * SECOND + ticks % frequency * SECOND / frequency
+    let ticks = CntPct::read().0;
+    match frequency() {
+        CRYSTAL_FREQUENCY => ticks / CRYSTAL,
+        frequency => ticks / frequency * SECOND + ticks % frequency * SECOND / frequency,
+    }
 }
 
 /// Has the timer interrupt at `deadline` (of [`microseconds`]), at once if that has passed.
 pub fn arm(deadline: u64) {
-    let frequency = frequency();
-    // Rounded up, so that the deadline has passed when the interrupt comes.
-    let part = (deadline % SECOND * frequency).div_ceil(SECOND);
-    let ticks = (deadline / SECOND)
-        .saturating_mul(frequency)
-        .saturating_add(part);
+    let ticks = match frequency() {
+        CRYSTAL_FREQUENCY => deadline.saturating_mul(CRYSTAL),
+        frequency => {
+            // Rounded up, so that the deadline has passed when the interrupt comes.
+            let part = (deadline % SECOND * frequency).div_ceil(SECOND);
+            let whole = (deadline / SECOND).saturating_mul(frequency);
+            whole.saturating_add(part)
+        }
+    };
     CntpCval::write(CntpCval(ticks));
     CntpCtl::write(CntpCtl::new_with_raw_value(0).with_enable(true));
     isb();

@@ -26,6 +26,7 @@ pub struct UasScript {
     link: Link,
     ids: (u16, u16),
     offer: Offer,
+    burst: u8,
     streams_exponent: u8,
     units: Vec<LogicalUnit>,
     faults: Vec<Fault>,
@@ -46,6 +47,7 @@ impl UasScript {
             link: Link::High,
             ids: (0x1234, 0x0a5d),
             offer: Offer::UasAlone,
+            burst: 15,
             streams_exponent: 4,
             units: Vec::new(),
             faults: Vec::new(),
@@ -71,6 +73,13 @@ impl UasScript {
     #[must_use]
     pub fn offer(mut self, offer: Offer) -> Self {
         self.offer = offer;
+        self
+    }
+
+    /// With bursts of so many packets beyond the first on the pipes with streams, at SuperSpeed.
+    #[must_use]
+    pub fn burst(mut self, burst: u8) -> Self {
+        self.burst = burst;
         self
     }
 
@@ -117,8 +126,9 @@ impl UasScript {
         let mut function = Uas::new(Target::new(self.units, violations.clone()), streams);
         function.faults = self.faults;
         function.manners = self.manners;
-        let (ids, offer, exponent) = (self.ids, self.offer, self.streams_exponent);
-        let describe = move |link| descriptors(link, ids, offer, exponent);
+        let (ids, offer) = (self.ids, self.offer);
+        let shape = (self.burst, self.streams_exponent);
+        let describe = move |link| descriptors(link, ids, offer, shape);
         UasDisk {
             shared: Arc::new(Mutex::new(Device::new(
                 self.link, function, violations, describe,
@@ -127,13 +137,18 @@ impl UasScript {
     }
 }
 
-fn descriptors(link: Link, ids: (u16, u16), offer: Offer, exponent: u8) -> Descriptors {
+fn descriptors(
+    link: Link,
+    ids: (u16, u16),
+    offer: Offer,
+    (burst, exponent): (u8, u8),
+) -> Descriptors {
     let pipe = |number: usize| {
         let address = PIPES[number];
         let endpoint = Endpoint::bulk(address, link);
         let endpoint = match (link.is_super(), number) {
             (true, 0) => endpoint.burst_and_streams(0, 0),
-            (true, _) => endpoint.burst_and_streams(15, exponent),
+            (true, _) => endpoint.burst_and_streams(burst, exponent),
             (false, _) => endpoint,
         };
         // The pipe usage descriptor (UAS §5.2.3.5).
@@ -196,6 +211,18 @@ impl UasDisk {
     pub fn block(&self, lba: u64) -> Vec<u8> {
         let device = self.lock();
         device.function.target.units[0].image.block(lba)
+    }
+
+    /// A block of unit 0 as it would be after a power cut.
+    #[must_use]
+    pub fn durable_block(&self, lba: u64) -> Vec<u8> {
+        let device = self.lock();
+        device.function.target.units[0].image.durable(lba)
+    }
+
+    /// The plug is pulled at the n-th transaction from now on.
+    pub fn pull_at(&self, transaction: u64) {
+        self.lock().pulled_after = Some(transaction);
     }
 
     /// Changes anything while it runs.
