@@ -81,9 +81,10 @@
 //! |---|---|
 //! | `xhci` | `host::xhci`, and a variant of [`host::Controller`] |
 //! | `ehci` | `host::ehci`, likewise |
+//! | `uas` | USB Attached SCSI; without it, disks are used over Bulk-Only alone |
 //! | `allwinner` | `soc::allwinner`: clocks, resets and PHYs of the USB ports of Allwinner chips |
 //!
-//! The first two are on by default. Without them, [`host::Controller`] has no values; a driver of your own that
+//! The first three are on by default. Without a controller, [`host::Controller`] has no values; a driver of your own that
 //! has the five traits can be given to [`Host`] instead.
 #![cfg_attr(not(test), no_std)]
 #![deny(unsafe_code)]

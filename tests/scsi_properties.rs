@@ -9,6 +9,7 @@ use rootport::scsi::ata::{AtaIdentity, Health, Prognosis, SectorFault};
 use rootport::scsi::capacity::{BlockLength, Capacity, Capacity10, CapacityFault};
 use rootport::scsi::cdb::{self, Cdb, DataPhase, Extent, UnitAccess};
 use rootport::scsi::inquiry::Inquiry;
+use rootport::scsi::luns::Luns;
 use rootport::scsi::mode::ModeParameters;
 use rootport::scsi::sense::{Sense, SenseKey, Subject, Verdict};
 use rootport::scsi::vpd::{
@@ -322,6 +323,14 @@ proptest! {
             prop_assert!(is_printable(identity.model.as_str()));
             prop_assert!(is_printable(identity.serial.as_str()));
             prop_assert!(is_printable(identity.firmware.as_str()));
+        }
+    }
+
+    #[test]
+    fn lists_of_units_of_any_form_name_units_that_can_be_named(bytes in noise()) {
+        if let Some(luns) = Luns::parse(&bytes) {
+            prop_assert!(luns.numbers().all(|number| number < 16 && luns.contains(number)));
+            prop_assert!(luns.numbers().next().is_some());
         }
     }
 

@@ -153,6 +153,14 @@ impl<B: Bus> Devices for Controller<'_, B> {
         pass!(self, driver => driver.open_device(pool, attachment, now))
     }
 
+    fn reach_at_zero(
+        &mut self,
+        device: DeviceHandle,
+        now: Instant,
+    ) -> Result<Addressing, HostError> {
+        pass!(self, driver => driver.reach_at_zero(device, now))
+    }
+
     fn address_device(
         &mut self,
         device: DeviceHandle,

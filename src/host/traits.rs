@@ -70,6 +70,19 @@ pub trait Devices {
         now: Instant,
     ) -> Result<DeviceHandle, HostError>;
 
+    /// Makes the device answer requests at address 0, before it has one of its own. If the controller
+    /// has to do something for it, ends with [`Event::Device`]; else the answer is
+    /// [`Addressing::Software`].
+    ///
+    /// # Errors
+    ///
+    /// [`HostError::Stale`], [`HostError::Busy`].
+    fn reach_at_zero(
+        &mut self,
+        device: DeviceHandle,
+        now: Instant,
+    ) -> Result<Addressing, HostError>;
+
     /// Gives the device an address, or tells the core to. If by the controller, ends with
     /// [`Event::Device`].
     ///

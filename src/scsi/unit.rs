@@ -185,12 +185,42 @@ impl UnitEntry {
         }
     }
 
-    /// The next command of a request.
+    /// The next command of a request that reads or writes from `lba` on.
     ///
     /// # Errors
     ///
     /// Why the request ends without one.
     #[inline]
+    pub(crate) fn moving_command(
+        &mut self,
+        slot: &mut RequestSlot,
+        lba: Lba,
+        policy: &Policy,
+    ) -> Result<Request, BlockError> {
+        let UnitState::Ready(Found { capacity, .. }) = &self.state else {
+            return Err(self.geometry().err().unwrap_or(BlockError::NotReady));
+        };
+        let (extent, data) = self.next_chunk(capacity.block_length(), slot, lba)?;
+        let command = if slot.operation.is_read() {
+            read(extent)
+        } else {
+            self.durability.write_begins();
+            write(extent, UnitAccess::Cached)
+        };
+        slot.in_flight += 1;
+        Ok(Request {
+            lun: self.lun,
+            command,
+            data,
+            timeout: policy.read_write,
+        })
+    }
+
+    /// The next command of a request.
+    ///
+    /// # Errors
+    ///
+    /// Why the request ends without one.
     pub(crate) fn command_for(
         &mut self,
         slot: &mut RequestSlot,
@@ -199,6 +229,9 @@ impl UnitEntry {
         let UnitState::Ready(Found { capacity, .. }) = self.state else {
             return Err(self.geometry().err().unwrap_or(BlockError::NotReady));
         };
+        if let Operation::Read(lba) | Operation::Write(lba) = slot.operation {
+            return self.moving_command(slot, lba, policy);
+        }
         slot.piece = Piece::default();
         let (command, data, timeout) = match slot.operation {
             Operation::Flush => {
@@ -209,15 +242,6 @@ impl UnitEntry {
             Operation::Stop => {
                 let command = start_stop_unit(PowerChange::Stop);
                 (command, DataPlace::Scratch, policy.flush)
-            }
-            Operation::Read(lba) => {
-                let (extent, data) = self.next_chunk(capacity.block_length(), slot, lba)?;
-                (read(extent), data, policy.read_write)
-            }
-            Operation::Write(lba) => {
-                let (extent, data) = self.next_chunk(capacity.block_length(), slot, lba)?;
-                self.durability.write_begins();
-                (write(extent, UnitAccess::Cached), data, policy.read_write)
             }
             _ => self.rare_command(capacity.block_length(), slot, policy)?,
         };

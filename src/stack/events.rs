@@ -6,7 +6,8 @@
 
 use super::Host;
 use crate::block::queue::DiskId;
-use crate::platform::Platform;
+use crate::host::RootPort;
+use crate::platform::{ControllerId, Platform};
 use crate::scsi::unit::{UnitEntry, UnitState};
 use crate::usb::{Change, DeviceId, Driver};
 
@@ -21,6 +22,8 @@ pub enum HostEvent {
     DeviceRemoved(DeviceId),
     /// A disk can be used: it was found, or a medium was put in.
     DiskReady(DiskId),
+    /// A root port has lost its power because of over-current, and what was on it is gone.
+    OverCurrent(ControllerId, RootPort),
     /// A disk cannot be used any more: it was pulled or given up, or its medium was taken out. A disk
     /// that is being recovered is not gone.
     DiskGone(DiskId),
@@ -31,6 +34,9 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     pub fn take_event(&mut self) -> Option<HostEvent> {
         if let Some(disk) = self.take_disk(is_gone) {
             return Some(HostEvent::DiskGone(disk));
+        }
+        if let Some((controller, port)) = self.bus.take_surge() {
+            return Some(HostEvent::OverCurrent(controller, port));
         }
         match self.bus.take_change() {
             Some((device, Change::Removed)) => return Some(HostEvent::DeviceRemoved(device)),

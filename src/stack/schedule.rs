@@ -3,7 +3,7 @@
 
 use super::Host;
 use crate::block::BlockError;
-use crate::block::queue::{Piece, RequestSlot};
+use crate::block::queue::{Operation, Piece, RequestSlot};
 use crate::dma::MapError;
 use crate::platform::Platform;
 use crate::scsi::transport::{
@@ -180,19 +180,48 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let Some(unit) = self.units.get_mut(usize::from(slot.disk.index)) else {
             return Room::Perhaps;
         };
+        let (Operation::Read(lba) | Operation::Write(lba)) = slot.operation else {
+            return self.issue_rare_request(function, request, now);
+        };
         let interrupted = slot.interruptions != 0;
-        match unit.command_for(slot, &self.policy) {
+        match unit.moving_command(slot, lba, &self.policy) {
             Ok(mut command) => {
                 let client = Client::request(request, slot.piece);
                 let left = self.time_left(function, interrupted, now);
                 command.timeout = command.timeout.min(left);
                 self.begin(function, client, &command, now)
             }
-            Err(error) => {
-                self.end_request(request, Err(error));
-                Room::Perhaps
-            }
+            Err(error) => self.not_even_issued(request, error),
         }
+    }
+
+    /// The same for what is neither a read nor a write.
+    #[cold]
+    #[inline(never)]
+    fn issue_rare_request(&mut self, function: u8, request: u8, now: Instant) -> Room {
+        let Some(slot) = self.requests.get_mut(usize::from(request)) else {
+            return Room::Perhaps;
+        };
+        let Some(unit) = self.units.get_mut(usize::from(slot.disk.index)) else {
+            return Room::Perhaps;
+        };
+        let interrupted = slot.interruptions != 0;
+        match unit.command_for(slot, &self.policy) {
+            Ok(mut command) => {
+                let client = Client::request(request, slot.piece);
+                let left = self.time_left(function, interrupted, now);
+                command.timeout = command.timeout.min(left);
+                self.begin_rarely(function, client, &command, now)
+            }
+            Err(error) => self.not_even_issued(request, error),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn not_even_issued(&mut self, request: u8, error: BlockError) -> Room {
+        self.end_request(request, Err(error));
+        Room::Perhaps
     }
 
     /// How long a command may take that is issued again after an interruption: no longer than the
@@ -250,7 +279,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                 self.begin_bounced(function, client, request, now)
             }
             Err(error) => {
-                self.client_told(function, client, Err(error), now);
+                self.client_told_of(function, client, error, now);
                 Room::Perhaps
             }
         }
@@ -267,7 +296,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         now: Instant,
     ) -> Room {
         match self.bounce(function, client, request) {
-            Ok((client, request)) => self.begin(function, client, &request, now),
+            Ok((client, request)) => self.begin_rarely(function, client, &request, now),
             Err(TransportError::Busy) => {
                 self.not_issued(client, request);
                 Room::None

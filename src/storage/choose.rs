@@ -99,8 +99,8 @@ impl Offer {
 fn plain(configuration: &Configuration<'_>, setting: &MassStorageAlternate) -> Option<Choice> {
     let way = match setting.transport {
         StorageTransport::BulkOnly(pipes) => Way::BulkOnly(pipes),
-        StorageTransport::Uas(pipes) => Way::Uas(pipes),
-        StorageTransport::Unusable(_) => return None,
+        StorageTransport::Uas(pipes) if cfg!(feature = "uas") => Way::Uas(pipes),
+        StorageTransport::Uas(_) | StorageTransport::Unusable(_) => return None,
     };
     Some(Choice {
         configuration: configuration.value(),

@@ -8,8 +8,12 @@ use super::bot::transport::{CopyCount, Pipes, Transport as BulkOnly};
 use super::bot::wire::Lun;
 use super::choose::{Choice, Way};
 use super::quirks::{Decision, Quirks};
+#[cfg(not(feature = "uas"))]
+use super::uas::absent::Transport as Uas;
 use super::uas::release;
-use super::uas::transport::{Tools, Transport as Uas};
+use super::uas::transport::Tools;
+#[cfg(feature = "uas")]
+use super::uas::transport::Transport as Uas;
 use crate::dma::{Dma, Owner};
 use crate::host::Outcome as TransferOutcome;
 use crate::policy::{Policy, Trust};

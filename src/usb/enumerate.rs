@@ -67,6 +67,10 @@ enum Phase {
     Recovering,
     /// The controller opens the device.
     Opening,
+    /// The controller makes the device reachable at address 0.
+    ReachingZero,
+    /// The first 8 bytes of the device descriptor are asked for there.
+    HeadAtZero,
     /// The controller addresses the device.
     Addressing,
     /// SET_ADDRESS is under way.
@@ -119,6 +123,8 @@ pub enum Action {
     Ignore,
     /// Open the device at this speed.
     Open(Speed),
+    /// Have the controller make the device reachable at address 0.
+    ReachAtZero,
     /// Give the device an address.
     Address,
     /// The device has taken the address; then come back at the time.
@@ -211,8 +217,21 @@ impl Enumeration {
             }
             (Phase::Opening, Input::Controller(result)) => {
                 result?;
-                self.phase = Phase::Addressing;
-                Ok(Action::Address)
+                if self.asks_at_zero() {
+                    self.phase = Phase::ReachingZero;
+                    return Ok(Action::ReachAtZero);
+                }
+                Ok(self.address())
+            }
+            (Phase::ReachingZero, Input::Controller(result)) => {
+                result?;
+                Ok(self.ask_at_zero(now))
+            }
+            (Phase::ReachingZero, Input::SoftwareAddress(_)) => Ok(self.ask_at_zero(now)),
+            // What it says is asked again at its address.
+            (Phase::HeadAtZero, Input::Request(result)) => {
+                result?;
+                Ok(self.address())
             }
             (Phase::Addressing, Input::Controller(result)) => {
                 result?;
@@ -285,6 +304,24 @@ impl Enumeration {
                 Action::Reset(now + RESET_POLL)
             }
         }
+    }
+
+    /// Whether the device is asked for its descriptor before it gets an address. Policy: at the second
+    /// attempt, since some devices take no SET_ADDRESS before (an order that other hosts had for long),
+    /// and others have fallen over being asked so early. A SuperSpeed device needs none of that.
+    fn asks_at_zero(&self) -> bool {
+        self.attempt == 1 && self.protocol == PortProtocol::Usb2
+    }
+
+    fn ask_at_zero(&mut self, now: Instant) -> Action {
+        self.phase = Phase::HeadAtZero;
+        let request = SetupPacket::device_descriptor(self.first_read());
+        Action::Request(request, now + FIRST_REQUEST_TIMEOUT)
+    }
+
+    fn address(&mut self) -> Action {
+        self.phase = Phase::Addressing;
+        Action::Address
     }
 
     fn warm_reset(&mut self, now: Instant) -> Action {

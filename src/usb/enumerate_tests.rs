@@ -102,10 +102,20 @@ fn address(machine: &mut Enumeration, speed: Speed) {
     let script = [
         (Input::Time(port), Action::Wait(later(50))),
         (Input::Time(port), Action::Open(speed)),
-        (DONE, Action::Address),
-        (DONE, Action::Wait(later(10))),
     ];
     follow(machine, &script);
+    if machine.asks_at_zero() {
+        let head = Input::Request(Ok(&[18, 1, 0, 2, 0, 0, 0, 64]));
+        let script = [
+            (DONE, Action::ReachAtZero),
+            (DONE, ask_head(64)),
+            (head, Action::Address),
+        ];
+        follow(machine, &script);
+    } else {
+        follow(machine, &[(DONE, Action::Address)]);
+    }
+    follow(machine, &[(DONE, Action::Wait(later(10)))]);
     let initial = crate::usb::descriptor::initial_control_packet_size(speed);
     machine.opened_with(initial);
 }
@@ -303,6 +313,32 @@ mod the_address {
             (Input::Time(port), ask_head(64)),
         ];
         follow(&mut machine, &script);
+    }
+
+    #[test]
+    fn is_given_behind_a_look_at_the_descriptor_at_the_second_attempt() {
+        let controller: (_, &[_]) = (DONE, &[]);
+        let software = (Input::SoftwareAddress(0), &[Input::SoftwareAddress(9)][..]);
+        for (reached, addressed) in [controller, software] {
+            let mut machine = attempt(PortProtocol::Usb2, 1);
+            machine.step(Input::Begin, NOW);
+            let port = enabled(Speed::High);
+            let script = [
+                (Input::Time(port), Action::Wait(later(50))),
+                (Input::Time(port), Action::Open(Speed::High)),
+                (DONE, Action::ReachAtZero),
+                (reached, ask_head(64)),
+                (
+                    Input::Request(Ok(&[18, 1, 0, 2, 0, 0, 0, 64])),
+                    Action::Address,
+                ),
+            ];
+            follow(&mut machine, &script);
+            for input in addressed {
+                let set = request(SetupPacket::set_address(9), Duration::from_secs(1));
+                assert_eq!(machine.step(*input, NOW), set);
+            }
+        }
     }
 
     #[test]

@@ -29,6 +29,9 @@ pub enum UsbError {
     Controller(HostError),
     /// The port did not come out of its reset, or not enabled.
     PortReset,
+    /// What was on the port drew more than the port can give, and has lost its power. See to the
+    /// device's own supply, or to its cable.
+    OverCurrent,
     /// Low or full speed behind a controller without a driver for its companion.
     NeedsCompanion,
     /// The controller as a whole does not work.

@@ -25,6 +25,10 @@ pub const POWER_OFF: Duration = Duration::from_millis(1_000);
 /// not wait for them.
 pub const POWER_ON: Duration = Duration::from_millis(3_000);
 
+/// How often a port that was switched off because of over-current gets its power back. Policy: a plug
+/// that was pushed in askew trips it once; a short circuit trips it each time.
+pub const POWER_RETURNS: u8 = 3;
+
 /// Where a port is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PortState {
@@ -59,6 +63,10 @@ pub struct PortEntry {
     pub(crate) state: PortState,
     /// The controller reported a change that was not looked at yet.
     pub(crate) changed: bool,
+    /// Over-current that nobody was told of yet.
+    pub(crate) surge: bool,
+    /// How often its power came back after over-current.
+    pub(crate) power_returns: u8,
     /// What is on it was reset by the host and has not been pulled since.
     pub(crate) kept: bool,
     pub(crate) in_use: bool,
@@ -71,6 +79,8 @@ impl PortEntry {
         port: RootPort(0),
         state: PortState::Empty,
         changed: false,
+        surge: false,
+        power_returns: 0,
         kept: false,
         in_use: false,
     };

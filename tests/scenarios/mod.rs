@@ -20,6 +20,7 @@ pub(crate) mod interrupts;
 mod leaving;
 pub(crate) mod letting_go;
 mod medium;
+mod over_current;
 mod persistent;
 mod quirks;
 mod recovery;

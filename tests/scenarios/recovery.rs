@@ -2,12 +2,15 @@
 //!
 //! Field case 13: devices that are left in the middle of a command by a reset, or by none.
 
-use crate::rig::{HIGH_PORT, Rig};
+use crate::rig::{HIGH_PORT, ModelHost, Rig};
+use rootport::block::queue::{DiskId, Operation};
 use rootport::block::{BlockDevice, BlockError, Lba};
+use rootport::dma::DmaBuffer;
+use rootport::stack::DiskState;
 use rootport::time::Duration;
 use rootport_models::device::bot::{Action, Until, opcode};
 use rootport_models::device::field::halts;
-use rootport_models::device::scsi::{CacheLoss, LogicalUnit, pattern};
+use rootport_models::device::scsi::{CacheLoss, Image, LogicalUnit, pattern};
 use rootport_models::device::{Disk, Script};
 
 /// A command's deadline, an episode, and the readiness of a disk that starts anew.
@@ -154,4 +157,53 @@ fn a_device_that_hangs_in_every_read_until_its_bus_is_reset_does_not_hold_a_call
             );
         }
     }
+}
+
+/// A write that hangs until the port is reset is under way, the device is being opened again, and
+/// `meanwhile` happens. How the write ends.
+fn write_over_a_reset(
+    rig: &mut Rig,
+    disk: DiskId,
+    meanwhile: impl FnOnce(&mut Rig),
+) -> Result<(), BlockError> {
+    let buffer = DmaBuffer::from_static(vec![0x5a; 512].leak());
+    let write = Operation::Write(Lba(3));
+    rig.host.submit(disk, write, Some(buffer)).unwrap();
+    let is_away = |host: &ModelHost| host.disks().any(|disk| disk.state == DiskState::NotReady);
+    assert!(rig.host.poll_until(PATIENCE, is_away));
+    meanwhile(rig);
+    rig.run(PATIENCE);
+    rig.host.take_completion().expect("it has ended").result
+}
+
+#[test]
+fn a_twin_that_is_plugged_in_while_a_disk_is_reset_gets_none_of_its_writes() {
+    let mut rig = Rig::default();
+    let disk = rig.disk(HIGH_PORT, forgetful(0).build());
+    let twin = Script::new().unit(LogicalUnit::stick(4096)).build();
+    let result = write_over_a_reset(&mut rig, disk, |rig| {
+        drop(rig.machine.unplug(0, HIGH_PORT));
+        // No hand is quicker.
+        rig.run(Duration::from_millis(100));
+        rig.plug(HIGH_PORT, twin.clone());
+    });
+    assert_eq!(result, Err(BlockError::Disconnected));
+    assert_eq!(twin.count(0x2a), 0);
+    let new = rig.wait_for_disk(HIGH_PORT);
+    assert_ne!(new, disk);
+    assert_eq!(rig.read(disk, 3, 512), Err(BlockError::Disconnected));
+}
+
+#[test]
+fn a_disk_that_comes_back_from_a_reset_in_another_size_gets_no_write_meant_for_the_old_one() {
+    let mut rig = Rig::default();
+    let stick = forgetful(0).build();
+    let disk = rig.disk(HIGH_PORT, stick.clone());
+    let writes = stick.count(0x2a);
+    let result = write_over_a_reset(&mut rig, disk, |_| {
+        stick.unit(0, |unit| unit.insert(Image::new(512), 2048));
+    });
+    assert_eq!(result, Err(BlockError::Disconnected));
+    assert_eq!(stick.count(0x2a), writes + 1, "the one that hung");
+    assert_ne!(rig.wait_for_disk(HIGH_PORT), disk);
 }

@@ -6,6 +6,7 @@
 //! table and puts it into that document.
 
 mod published;
+mod uas;
 mod wire;
 
 use published::{BANANA_PI, Bridge, ROCK64};

@@ -309,6 +309,19 @@ impl<B: Bus> Devices for Ehci<'_, B> {
         }
     }
 
+    fn reach_at_zero(
+        &mut self,
+        device: DeviceHandle,
+        _now: Instant,
+    ) -> Result<Addressing, HostError> {
+        let found = self.device(device)?;
+        if found.operation != Operation::None {
+            return Err(HostError::Busy);
+        }
+        // Its queue head was made for address 0.
+        Ok(Addressing::Software(0))
+    }
+
     fn address_device(
         &mut self,
         device: DeviceHandle,

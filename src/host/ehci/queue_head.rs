@@ -68,10 +68,11 @@ const OVERLAY: usize = 0x10;
 const STATUS: usize = 0x18;
 const PAGES: usize = 0x1c;
 
-/// NAKs before a high-speed queue head is passed over until the list has been round once without
-/// work. Policy: as Linux does; without it a status read that waits for the disk would take a slot
-/// in every round (`EHCI 1.0 §4.9`).
-const NAK_RELOAD: u32 = 4;
+/// NAKs before a high-speed queue head is passed over until the next microframe, or until the list has
+/// been round once without work (`EHCI 1.0 §4.9`). Policy: one. A status read that waits for the disk
+/// would take a slot in every round without it; and with Linux's four, the polls of a microframe are
+/// worth one of its 13 data packets.
+const NAK_RELOAD: u32 = 1;
 
 /// The hub that serves an endpoint which is not high-speed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -210,7 +211,7 @@ mod tests {
 
     #[test]
     fn a_high_speed_bulk_endpoint_keeps_its_toggle_in_the_overlay() {
-        assert_eq!(BULK.words(), [0x4200_2205, 0x4000_0000]);
+        assert_eq!(BULK.words(), [0x1200_2205, 0x4000_0000]);
     }
 
     #[test]
@@ -221,7 +222,7 @@ mod tests {
             max_packet: 64,
             ..BULK
         };
-        assert_eq!(control.words(), [0x4040_6005, 0x4000_0000]);
+        assert_eq!(control.words(), [0x1040_6005, 0x4000_0000]);
     }
 
     #[test]

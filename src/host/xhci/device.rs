@@ -142,6 +142,25 @@ pub(super) const fn endpoint0_config(max_packet: u16) -> EndpointConfig {
     }
 }
 
+impl<B: Bus> Xhci<'_, B> {
+    /// Issues an Address Device, changed by `kind_of`.
+    fn address(
+        &mut self,
+        device: DeviceHandle,
+        kind_of: fn(Trb) -> Trb,
+        now: Instant,
+    ) -> Result<Addressing, HostError> {
+        self.check_running()?;
+        let index = self.idle_device(device)?;
+        let slot = self.write_slot(index, CONTROL)?;
+        self.write_control_endpoint(index)?;
+        let input = self.write_flags(index, ADD_SLOT | ADD_CONTROL, 0)?;
+        let command = kind_of(Trb::command(kind::ADDRESS_DEVICE, slot, input));
+        self.device_command(index, Work::Addressing, command, now)?;
+        Ok(Addressing::Controller)
+    }
+}
+
 impl<B: Bus> Devices for Xhci<'_, B> {
     fn open_device(
         &mut self,
@@ -167,19 +186,20 @@ impl<B: Bus> Devices for Xhci<'_, B> {
         })
     }
 
+    fn reach_at_zero(
+        &mut self,
+        device: DeviceHandle,
+        now: Instant,
+    ) -> Result<Addressing, HostError> {
+        self.address(device, Trb::without_set_address, now)
+    }
+
     fn address_device(
         &mut self,
         device: DeviceHandle,
         now: Instant,
     ) -> Result<Addressing, HostError> {
-        self.check_running()?;
-        let index = self.idle_device(device)?;
-        let slot = self.write_slot(index, CONTROL)?;
-        self.write_control_endpoint(index)?;
-        let input = self.write_flags(index, ADD_SLOT | ADD_CONTROL, 0)?;
-        let command = Trb::command(kind::ADDRESS_DEVICE, slot, input);
-        self.device_command(index, Work::Addressing, command, now)?;
-        Ok(Addressing::Controller)
+        self.address(device, |command| command, now)
     }
 
     fn adopt_address(&mut self, _device: DeviceHandle, _address: u8) {

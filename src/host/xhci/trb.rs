@@ -185,6 +185,13 @@ impl Trb {
         trb
     }
 
+    /// An Address Device that sends no SET_ADDRESS (BSR, `xHCI 1.2 §6.4.3.4`): the device stays at
+    /// address 0, where endpoint 0 reaches it.
+    pub(super) fn without_set_address(mut self) -> Self {
+        self.control |= 1 << 9;
+        self
+    }
+
     /// The TRB's type.
     #[inline]
     pub(super) const fn kind(&self) -> u32 {

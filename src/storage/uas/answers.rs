@@ -38,16 +38,20 @@ impl Machine {
         self.settle(tag);
     }
 
-    /// The device is ready for the data of a command.
+    /// The device is ready for the data of a command. One that is being aborted gets none any more.
     fn ready(&mut self, tag: Tag, pipe: UasPipe) {
-        let is_due = self.mode == Mode::Ready
-            && self.nexus_mut(tag).is_some_and(|nexus| {
-                nexus.is_alive() && nexus.data == Data::Due && nexus.data_pipe() == pipe
-            });
-        if is_due && !self.due.data.contains(tag) {
-            self.due.data.insert(tag);
-        } else {
-            self.stray();
+        let known = self.nexus_mut(tag).map(|nexus| {
+            let is_its = nexus.data == Data::Due && nexus.data_pipe() == pipe;
+            (nexus.state, is_its)
+        });
+        match known {
+            Some((State::Open, true))
+                if self.mode == Mode::Ready && !self.due.data.contains(tag) =>
+            {
+                self.due.data.insert(tag);
+            }
+            Some((State::Aborting(_), true)) => {}
+            _ => self.stray(),
         }
     }
 

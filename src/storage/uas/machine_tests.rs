@@ -626,6 +626,23 @@ fn the_data_of_a_late_command_are_taken_back_before_it_is_aborted() {
 }
 
 #[test]
+fn a_device_that_is_ready_for_data_of_a_command_that_is_being_aborted_gets_none() {
+    let mut machine = begun(Mode::Ready, &[(1, READ)]);
+    check(
+        &mut machine,
+        &[
+            (Input::Late(tag(1)), &[abort_task(1)]),
+            (heard(StatusUnit::ReadReady(tag(1))), &[LISTEN]),
+            (
+                heard(response(ABORT, ResponseCode::Complete)),
+                &[failed(1, Cause::Timeout), LISTEN],
+            ),
+        ],
+    );
+    assert_eq!(machine.counters().strays, 0);
+}
+
+#[test]
 fn of_two_late_commands_each_has_its_data_taken_back_although_their_pipe_is_the_same() {
     let mut machine = begun(Mode::Streams, &[(1, READ), (2, READ)]);
     let succeeded = on(ABORT, response(ABORT, ResponseCode::Succeeded));
@@ -804,30 +821,6 @@ fn an_answer_to_the_function_itself_that_is_no_unit_is_the_next_rung() {
         result: Ok(Err(fault)),
     });
     assert_eq!(drain(&mut machine), [listen(RESET), unit_reset()]);
-}
-
-#[test]
-fn data_of_a_command_that_is_being_aborted_are_still_taken() {
-    let mut machine = begun(Mode::Ready, &[(1, READ)]);
-    check(
-        &mut machine,
-        &[
-            (Input::Late(tag(1)), &[abort_task(1)]),
-            (
-                heard(StatusUnit::ReadReady(tag(1))),
-                &[LISTEN, Action::QueueData(tag(1), 0)],
-            ),
-            (
-                heard(response(ABORT, ResponseCode::Complete)),
-                &[LISTEN, Action::Recall(UasPipe::DataIn)],
-            ),
-            (
-                data(1, Outcome::Cancelled, 512),
-                &[failed(1, Cause::Timeout)],
-            ),
-            (OPERATED, &[]),
-        ],
-    );
 }
 
 #[test]

@@ -3,6 +3,8 @@
 //! [`wire`] has the bytes, [`tags`] the names of commands in flight, [`machine`] the order of things,
 //! [`transport`] the memory and pipes. Read UAS §4 (the model), §5.2.3 (the pipes) and §6.2 (the information units).
 
+#[cfg(not(feature = "uas"))]
+pub mod absent;
 mod answers;
 mod ends;
 pub mod machine;

@@ -168,7 +168,8 @@ impl Tags {
     #[inline]
     #[must_use]
     pub const fn is_available(&self) -> bool {
-        !self.free.is_empty() && self.in_flight() < self.allowed
+        // Counting bits is no single instruction everywhere, and a device with less room is rare.
+        !self.free.is_empty() && (self.allowed == self.depth || self.in_flight() < self.allowed)
     }
 
     /// The device had no room for one command more than are in flight now.

@@ -183,6 +183,10 @@ impl<C: Driver> Bus<'_, C> {
             Action::Wait(until) => lane.until = until,
             Action::Ignore => {}
             Action::Open(speed) => self.lane_open(controller, root_port, speed, now)?,
+            Action::ReachAtZero => {
+                let device = device.ok_or(gone)?;
+                return self.lane_reach_at_zero(controller, device, now);
+            }
             Action::Address => {
                 let device = device.ok_or(gone)?;
                 return self.lane_address(controller, device, now);
@@ -275,6 +279,18 @@ impl<C: Driver> Bus<'_, C> {
         }
     }
 
+    fn lane_reach_at_zero(
+        &mut self,
+        controller: ControllerId,
+        device: DeviceId,
+        now: Instant,
+    ) -> Result<Option<BusEvent>, UsbError> {
+        let handle = self.device(device).ok_or(UsbError::Disconnected)?.handle;
+        let driver = self.driver(controller).ok_or(UsbError::Disconnected)?;
+        let addressing = driver.reach_at_zero(handle, now)?;
+        Ok(self.addressing_begun(controller, device, addressing, now))
+    }
+
     fn lane_address(
         &mut self,
         controller: ControllerId,
@@ -283,13 +299,25 @@ impl<C: Driver> Bus<'_, C> {
     ) -> Result<Option<BusEvent>, UsbError> {
         let handle = self.device(device).ok_or(UsbError::Disconnected)?.handle;
         let driver = self.driver(controller).ok_or(UsbError::Disconnected)?;
-        match driver.address_device(handle, now)? {
+        let addressing = driver.address_device(handle, now)?;
+        Ok(self.addressing_begun(controller, device, addressing, now))
+    }
+
+    /// The controller is at work, or it is the core's turn.
+    fn addressing_begun(
+        &mut self,
+        controller: ControllerId,
+        device: DeviceId,
+        addressing: Addressing,
+        now: Instant,
+    ) -> Option<BusEvent> {
+        match addressing {
             Addressing::Controller => {
                 self.await_controller(device, now);
-                Ok(None)
+                None
             }
             Addressing::Software(address) => {
-                Ok(self.lane_step(controller, Input::SoftwareAddress(address), now))
+                self.lane_step(controller, Input::SoftwareAddress(address), now)
             }
         }
     }

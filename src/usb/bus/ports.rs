@@ -5,7 +5,8 @@ use crate::host::{PortProtocol, PortStatus, RootPort};
 use crate::platform::ControllerId;
 use crate::time::Instant;
 use crate::usb::device::DeviceId;
-use crate::usb::port::{DEBOUNCE, POWER_OFF, POWER_ON, PortEntry, PortState};
+use crate::usb::error::UsbError;
+use crate::usb::port::{DEBOUNCE, POWER_OFF, POWER_ON, POWER_RETURNS, PortEntry, PortState};
 
 impl<C: Driver> Bus<'_, C> {
     /// A controller reports that something about a port has changed.
@@ -154,6 +155,15 @@ impl<C: Driver> Bus<'_, C> {
         let entry = *self.ports.get(index)?;
         let status = self.take_port_status(&entry)?;
         let protocol = self.port_protocol(&entry)?;
+        // Some boards show over-current for ever, and nothing comes of it.
+        let is_used = matches!(entry.state, PortState::Occupied(_));
+        if status.over_current && (!status.connected || is_used && !status.enabled) {
+            return self.switched_off(index, now);
+        }
+        if entry.state == PortState::Failed(UsbError::OverCurrent) && !status.over_current {
+            self.give_power_back(index, status.connected, protocol, now);
+            return None;
+        }
         // A port that is being reset may show a changed connection that is none. A SuperSpeed link
         // shows none at all until it is trained again (xHCI 1.2 §4.19.1.2).
         let replaced = match (self.is_resetting(entry.controller, index), protocol) {
@@ -189,6 +199,59 @@ impl<C: Driver> Bus<'_, C> {
             _ => {}
         }
         None
+    }
+
+    /// A port's power has gone because of over-current: so has what was on it.
+    fn switched_off(&mut self, index: usize, now: Instant) -> Option<BusEvent> {
+        let entry = self.ports.get_mut(index)?;
+        let before = *entry;
+        if before.state == PortState::Failed(UsbError::OverCurrent) {
+            return None;
+        }
+        entry.state = PortState::Failed(UsbError::OverCurrent);
+        entry.surge = true;
+        entry.kept = false;
+        match before.state {
+            PortState::Occupied(device) => {
+                self.close(device, now);
+                Some(BusEvent::Gone(device))
+            }
+            PortState::Enumerating => {
+                self.abort_lane(before.controller, now);
+                vacated(&before)
+            }
+            _ => vacated(&before),
+        }
+    }
+
+    /// The over-current is over: the port gets its power back, a few times.
+    fn give_power_back(
+        &mut self,
+        index: usize,
+        connected: bool,
+        protocol: PortProtocol,
+        now: Instant,
+    ) {
+        let Some(entry) = self.ports.get_mut(index) else {
+            return;
+        };
+        if entry.power_returns >= POWER_RETURNS {
+            return;
+        }
+        entry.power_returns += 1;
+        if connected {
+            // Nobody can switch this port: it was only disabled.
+            return self.settle(index, true, protocol, now);
+        }
+        entry.state = PortState::Unpowered(now + POWER_OFF);
+        self.wake_at(now + POWER_OFF);
+    }
+
+    /// Takes the next port whose power has gone because of over-current and that was not told of yet.
+    pub fn take_surge(&mut self) -> Option<(ControllerId, RootPort)> {
+        let entry = self.ports.iter_mut().find(|entry| entry.surge)?;
+        entry.surge = false;
+        Some((entry.controller, entry.port))
     }
 
     /// Whether a controller runs: its ports and registers mean nothing before and after.

@@ -29,6 +29,7 @@ pub(crate) enum Call {
     Start,
     Stop,
     Open,
+    ReachAtZero,
     Address,
     Configure,
     Close,
@@ -349,6 +350,15 @@ impl Devices for Fake {
         };
         state.begin(Call::Open, device_done(device))?;
         Ok(device)
+    }
+
+    fn reach_at_zero(
+        &mut self,
+        device: DeviceHandle,
+        _now: Instant,
+    ) -> Result<Addressing, HostError> {
+        self.state().begin(Call::ReachAtZero, device_done(device))?;
+        Ok(Addressing::Controller)
     }
 
     fn address_device(

@@ -64,6 +64,13 @@ pub(crate) fn addresses_64() -> Traits {
     }
 }
 
+/// Over-current on a port, from a moment in nanoseconds on: its power is gone.
+pub(crate) fn over_current(port: usize, at: u64) -> Faults {
+    let mut faults = Faults::none();
+    faults.over_current.push((port, at, u64::MAX));
+    faults
+}
+
 /// All ways to be interrupted, as the hardware and as the driver have it.
 pub(crate) fn interrupting() -> Vec<(Traits, Driver)> {
     let driver = Driver {

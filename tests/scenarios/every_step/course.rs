@@ -10,8 +10,36 @@ use rootport::stack::DiskState;
 use rootport::time::Duration;
 use rootport::usb::PortState;
 use rootport_models::device::scsi::pattern;
-use rootport_models::device::{Disk, Link, Script};
+use rootport_models::device::{Disk, Link, Script, UasDisk, UsbDevice};
 use rootport_models::machine::Options;
+
+/// A disk that a course can be run with. Clones are the same disk.
+pub(super) trait Subject: UsbDevice + Clone + 'static {
+    /// A block as it would be after a power cut.
+    fn durable(&self, lba: u64) -> Vec<u8>;
+    /// Whether its plug was pulled.
+    fn is_pulled(&self) -> bool;
+}
+
+impl Subject for Disk {
+    fn durable(&self, lba: u64) -> Vec<u8> {
+        self.durable_block(lba)
+    }
+
+    fn is_pulled(&self) -> bool {
+        self.change(|device| device.pulled_after == Some(0))
+    }
+}
+
+impl Subject for UasDisk {
+    fn durable(&self, lba: u64) -> Vec<u8> {
+        self.durable_block(lba)
+    }
+
+    fn is_pulled(&self) -> bool {
+        self.change(|device| device.pulled_after == Some(0))
+    }
+}
 
 /// What is plugged in is a disk, or known to be none, within this time: the readiness budget, an
 /// episode of recovery, and three attempts on the port.
@@ -45,6 +73,12 @@ pub(super) struct Results {
 }
 
 impl Results {
+    /// The data are right; that a loss is possible may be told, once.
+    pub(super) fn data_are_good(&self) -> bool {
+        let told = matches!(self.flush, Ok(()) | Err(BlockError::WritesMayBeLost));
+        self.read.is_ok() && self.write.is_ok() && told
+    }
+
     pub(super) fn all_good(&self) -> bool {
         self.read.is_ok() && self.write.is_ok() && self.flush.is_ok()
     }
@@ -61,7 +95,7 @@ impl Course {
         };
         let mut rig = Rig::faulty(options, controller::usual(), faults);
         // Other pipes than the subject's, so that transfers can be told apart.
-        let neighbour = Script::new().pipes(0, 0x83, 0x04).build();
+        let neighbour = Script::new().pipes(0, 0x85, 0x06).build();
         let neighbour = rig.disk(OTHER_PORT, neighbour);
         rig.run(Duration::from_millis(1));
         let held = rig.pool_used();
@@ -77,7 +111,7 @@ impl Course {
 
     /// Plugs the device in, and reads, writes and flushes it if it becomes a disk. `None` if it does
     /// not.
-    pub(super) fn run(&mut self, device: &Disk) -> Option<Results> {
+    pub(super) fn run(&mut self, device: &impl Subject) -> Option<Results> {
         let port = port_for(self.link);
         self.rig.plug(port, device.clone());
         let disk = self.settle(device)?;
@@ -93,7 +127,7 @@ impl Course {
         let flush = self.call(flush_limit, |rig| rig.flush(disk));
         if write.is_ok() && flush.is_ok() {
             let stored: Vec<u8> = (TARGET..TARGET + BLOCKS)
-                .flat_map(|lba| device.durable_block(lba))
+                .flat_map(|lba| device.durable(lba))
                 .collect();
             assert!(stored == data, "step {}: the write was lost", self.step);
         }
@@ -112,15 +146,14 @@ impl Course {
     }
 
     /// Waits until the device is a disk, or will be none.
-    fn settle(&mut self, device: &Disk) -> Option<DiskId> {
+    fn settle(&mut self, device: &impl Subject) -> Option<DiskId> {
         let port = port_for(self.link);
-        let is_pulled = || device.change(|device| device.pulled_after == Some(0));
         let settled = |rig: &Rig| {
             let units = rig.units_at(port);
             let pending = units.iter().any(|unit| unit.state == DiskState::NotReady);
             match rig.port_state(port) {
                 PortState::Failed(_) => true,
-                PortState::Empty => is_pulled(),
+                PortState::Empty => device.is_pulled(),
                 PortState::Occupied(_) => !units.is_empty() && !pending,
                 _ => false,
             }

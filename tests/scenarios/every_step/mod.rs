@@ -10,6 +10,7 @@ mod control_requests;
 mod course;
 mod pulled;
 mod transfers;
+mod uas;
 
 use course::Course;
 pub(crate) use course::survives;

@@ -1,6 +1,8 @@
 //! Devices that answer the first descriptor read in their own way, and packet sizes of endpoint 0.
 
 use crate::rig::{HIGH_PORT, Rig, with_disk};
+use rootport_models::device::Script;
+use rootport_models::device::base::{Answer, Request};
 use rootport_models::device::field::enumeration::{
     answers_the_eight_byte_request_with, gives_only_eight_bytes_at_first, has_control_packets_of,
     ignores_the_first_descriptor_requests,
@@ -41,4 +43,26 @@ fn a_device_that_ignores_its_first_requests_is_found_by_a_later_attempt() {
         assert_eq!(device.bus_resets().len(), resets, "{count} ignored");
         rig.check(disk, 0, 8);
     }
+}
+
+#[test]
+fn a_device_that_takes_no_address_at_first_is_asked_for_its_descriptor_before_the_next() {
+    let device = Script::new()
+        .control_some(Request::SET_ADDRESS, 0..1, Answer::Stall)
+        .build();
+    let (mut rig, disk) = with_disk(&device);
+    rig.check(disk, 0, 8);
+    let second = *device
+        .bus_resets()
+        .get(1)
+        .expect("there was another attempt");
+    let asked: Vec<u8> = device
+        .requests()
+        .iter()
+        .filter(|(time, _)| *time > second)
+        .map(|(_, setup)| setup.request)
+        .collect();
+    const SET_ADDRESS: u8 = 5;
+    const GET_DESCRIPTOR: u8 = 6;
+    assert_eq!(asked[..3], [GET_DESCRIPTOR, SET_ADDRESS, GET_DESCRIPTOR]);
 }

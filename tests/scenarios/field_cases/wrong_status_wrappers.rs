@@ -5,7 +5,7 @@ use crate::rig::{HIGH_PORT, Rig, with_disk};
 use rootport::stack::DiskState;
 use rootport::time::Duration;
 use rootport_models::device::base::Request;
-use rootport_models::device::bot::{Action, any};
+use rootport_models::device::bot::{Action, Hook, any};
 use rootport_models::device::field::status::{
     comes_after_an_empty_packet, has_a_reserved_status_once, has_a_wrong_tag_once,
     has_an_impossible_residue_once, has_another_signature, has_sixteen_bytes,
@@ -67,4 +67,24 @@ fn a_device_whose_wrappers_are_always_wrong_is_no_disk_and_holds_nobody_up() {
         assert_eq!(device.exchanges().len(), asked, "it is left alone");
         assert!(asked <= 40, "{asked} commands");
     }
+}
+
+#[test]
+fn a_status_that_was_sent_before_is_not_taken_for_the_present_command_s() {
+    let device = Script::new().build();
+    let (mut rig, disk) = with_disk(&device);
+    rig.check(disk, 0, 1);
+    let before = device
+        .exchanges()
+        .last()
+        .expect("there was one")
+        .wrapper
+        .tag;
+    let stale = Hook {
+        when: any().once(),
+        action: Action::Tag(before),
+    };
+    device.change(|device| device.function.hooks.push(stale));
+    rig.check(disk, 5, 16);
+    assert_eq!(device.count_requests(Request::BULK_ONLY_RESET), 1);
 }

@@ -5,7 +5,7 @@ use rootport::block::{BlockError, Lba, SenseCode};
 use rootport::time::Duration;
 use rootport_models::device::scsi::{LogicalUnit, Provisioning, Sense, pattern};
 
-use super::{Handle, bulk_only, over_both, uas};
+use super::{Handle, bulk_only, details, over_both, uas};
 use crate::rig::Rig;
 
 const UNMAP: u8 = 0x42;
@@ -32,7 +32,7 @@ fn blocks_that_were_given_back_read_as_zeros_where_the_disk_says_so() {
             let found = rig.read(disk, 149, 1024).unwrap();
             assert_eq!(found[..512] == [0; 512], reads_zero);
             assert_eq!(found[512..], pattern(150, 512));
-            let details = rig.units_at(crate::rig::HIGH_PORT)[0].details.unwrap();
+            let details = details(&rig, disk);
             assert_eq!(details.provisioning.unwrap().reads_zero, reads_zero);
         });
     }

@@ -5,8 +5,8 @@ use rootport::block::{BlockError, FlushSupport, Lba, SenseCode, Stored, WriteCac
 use rootport::dma::DmaBuffer;
 use rootport_models::device::scsi::{CacheLoss, Forced, LogicalUnit};
 
-use super::{bulk_only, over_both, uas};
-use crate::rig::{HIGH_PORT, Rig};
+use super::{bulk_only, details, over_both, uas};
+use crate::rig::Rig;
 
 const WRITE: u8 = 0x2a;
 const FLUSH: u8 = 0x35;
@@ -39,10 +39,10 @@ fn forced(handle: &super::Handle) -> Vec<bool> {
 #[test]
 fn forced_unit_access_puts_each_piece_on_the_medium_without_a_flush() {
     over_both(&cached(), |mut rig, disk, handle| {
-        write_to_medium(&mut rig, disk, 100, 300 * 512).unwrap();
+        write_to_medium(&mut rig, disk, 100, 3000 * 512).unwrap();
         assert!(forced(&handle).len() > 1 && forced(&handle).iter().all(|it| *it));
         assert!(handle.sent(FLUSH).is_empty());
-        assert_eq!(handle.durable(399), [0x5a; 512]);
+        assert_eq!(handle.durable(3099), [0x5a; 512]);
     });
 }
 
@@ -105,8 +105,7 @@ fn the_cache_is_shown_where_it_may_be_asked_and_a_disk_without_one_needs_neither
     });
     over_both(&cached(), |rig, disk, _| {
         assert_eq!(rig.geometry(disk).cache, WriteCache::WriteBack);
-        let details = rig.units_at(HIGH_PORT)[0].details.unwrap();
-        assert!(details.takes_forced_writes);
+        assert!(details(&rig, disk).takes_forced_writes);
     });
 }
 

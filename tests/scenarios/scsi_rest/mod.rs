@@ -8,10 +8,12 @@ mod units;
 
 use rootport::block::queue::DiskId;
 use rootport::policy::{Policy, Trust};
+use rootport::scsi::details::Details;
 use rootport_models::device::scsi::{Command, LogicalUnit};
-use rootport_models::device::{Disk, Script, UasDisk, UasScript};
+use rootport_models::device::{Disk, Link, Script, UasDisk, UasScript};
 
-use crate::rig::{HIGH_PORT, Rig};
+use crate::controller::LINKS;
+use crate::rig::{HIGH_PORT, Rig, port_for};
 
 /// The test's handle on a disk, whichever transport carries it.
 pub(crate) enum Handle {
@@ -72,16 +74,29 @@ pub(crate) fn bulk_only(mut rig: Rig, unit: LogicalUnit) -> (Rig, DiskId, Handle
 }
 
 /// A unit over UAS.
-pub(crate) fn uas(mut rig: Rig, unit: LogicalUnit) -> (Rig, DiskId, Handle) {
-    let device = UasScript::new().unit(unit).build();
-    let disk = rig.disk(HIGH_PORT, device.clone());
+pub(crate) fn uas(rig: Rig, unit: LogicalUnit) -> (Rig, DiskId, Handle) {
+    uas_at(Link::High, rig, unit)
+}
+
+fn uas_at(link: Link, mut rig: Rig, unit: LogicalUnit) -> (Rig, DiskId, Handle) {
+    let device = UasScript::new().speed(link).unit(unit).build();
+    let disk = rig.disk(port_for(link), device.clone());
     (rig, disk, Handle::Uas(device))
 }
 
-/// The same unit over Bulk-Only, trusted, and over UAS, one after the other.
+/// The same unit over Bulk-Only, trusted, and over UAS at each speed of the controller's ports, one
+/// after the other.
 pub(crate) fn over_both(unit: &LogicalUnit, test: impl Fn(Rig, DiskId, Handle)) {
     let (rig, disk, handle) = bulk_only(trusting(), unit.clone());
     test(rig, disk, handle);
-    let (rig, disk, handle) = uas(Rig::default(), unit.clone());
-    test(rig, disk, handle);
+    for link in LINKS {
+        let (rig, disk, handle) = uas_at(*link, Rig::default(), unit.clone());
+        test(rig, disk, handle);
+    }
+}
+
+/// What a disk says of itself.
+pub(crate) fn details(rig: &Rig, disk: DiskId) -> Details {
+    let found = rig.host.disks().find(|found| found.id == disk);
+    found.and_then(|found| found.details).expect("it is ready")
 }

@@ -240,6 +240,17 @@ fn where_the_controller_cannot_be_cut_off_the_sector_goes_through_staging_memory
     assert_eq!(health.temperature, Some(31));
 }
 
+#[test]
+fn where_the_controller_cannot_reach_the_buffer_the_sector_goes_through_the_pool() {
+    let rig = Rig::new(Options::default(), controller::addresses_32());
+    let (mut rig, disk, _) = bulk_only(rig, bridge(AtaDisk::default()));
+    let before = rig.pool_used();
+    let mut sector = rig.machine.buffer_at(0x1_2345_6000, 512, 3);
+    let health = rig.host.disk(disk).smart(&mut sector).unwrap();
+    assert_eq!(health.temperature, Some(31));
+    assert_eq!(rig.pool_used(), before);
+}
+
 /// The device answers no ATA command, until it loses its power or its port is reset.
 #[test]
 fn a_bridge_that_dies_of_an_ata_command_is_reset_and_gets_no_other() {

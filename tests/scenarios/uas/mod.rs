@@ -381,3 +381,21 @@ fn a_request_that_comes_while_a_halt_is_cleared_is_begun_behind_it() {
         assert_eq!(device.block(9), [7; 512]);
     }
 }
+
+#[test]
+fn commands_that_are_late_together_are_one_fault_and_cost_no_reset_of_the_port() {
+    for &link in LINKS {
+        let script = UasScript::new().fault(on(READ, What::Hang).after(1).times(4));
+        let (mut rig, disk, device) = plugged(link, script);
+        let resets = device.bus_resets().len();
+        for lba in [0, 8, 16, 24] {
+            submit(&mut rig, disk, Operation::Read(Lba(lba)), 0);
+        }
+        rig.run(Duration::from_secs(20));
+        for _ in 0..4 {
+            assert_eq!(rig.host.take_completion().unwrap().result, Ok(()));
+        }
+        assert_eq!(device.tasks().len(), 4, "each is aborted");
+        assert_eq!(device.bus_resets().len(), resets);
+    }
+}

@@ -72,6 +72,13 @@ pub(crate) fn addresses_64() -> Traits {
     Traits::default()
 }
 
+/// Over-current on a port, from a moment in nanoseconds on: its power is gone.
+pub(crate) fn over_current(port: usize, at: u64) -> Faults {
+    let mut faults = Faults::none();
+    faults.over_current.insert(port, at);
+    faults
+}
+
 /// All ways to be interrupted, as the hardware and as the driver have it.
 pub(crate) fn interrupting() -> Vec<(Traits, Driver)> {
     let kinds = [

@@ -1,9 +1,15 @@
 //! Events that nothing caused: null pointers, slots that have gone, the wrong ring. Each is counted
 //! and ignored, and the work goes on.
 
+use rootport::block::queue::Operation;
 use rootport::block::{BlockDevice, Lba};
+use rootport::dma::DmaBuffer;
+use rootport::host::Controller;
+use rootport::platform::ControllerId;
+use rootport::time::Duration;
 use rootport_models::device::MILLISECOND;
 use rootport_models::device::field::good_stick;
+use rootport_models::device::scsi::pattern;
 use rootport_models::machine::Options;
 
 use super::{Faults, Traits};
@@ -41,7 +47,7 @@ fn events_of_every_kind_that_fit_nothing_are_ignored() {
     let mut rig = Rig::faulty(Options::default(), Traits::default(), faults);
     let disk = rig.disk(HIGH_PORT, good_stick());
     let mut buffer = rig.machine.buffer(64 * 1024, 0);
-    while rig.age() < rootport::time::Duration::from_millis(560) {
+    while rig.age() < Duration::from_millis(560) {
         rig.host.disk(disk).read(Lba(0), &mut buffer).unwrap();
         rig.check(disk, 9, 3);
     }
@@ -60,4 +66,48 @@ fn port_events_of_ports_that_do_not_exist_are_ignored() {
     let disk = rig.disk(HIGH_PORT, good_stick());
     rig.run(rootport::time::Duration::from_secs(1));
     rig.check(disk, 0, 8);
+}
+
+/// A read that ends while so many other events have come at once, and nobody looks. Whether the
+/// controller said that its event ring was full.
+fn read_behind(strays: usize) -> bool {
+    const MFINDEX_WRAP: u32 = 39;
+    let mut faults = Faults::none();
+    let stray = event(0, 1, MFINDEX_WRAP, 0, 0);
+    faults.stray_events = vec![(1_000 * MILLISECOND, stray); strays];
+    let mut rig = Rig::faulty(Options::default(), Traits::default(), faults);
+    let disk = rig.disk(HIGH_PORT, good_stick());
+    let left = 999_000 - rig.age().as_micros();
+    rig.run(Duration::from_micros(left));
+    assert!(rig.age() < Duration::from_millis(1_000));
+    let buffer = DmaBuffer::from_static(vec![0; 4096].leak());
+    let read = Operation::Read(Lba(9));
+    rig.host
+        .submit(disk, read, Some(buffer))
+        .expect("there is a slot");
+    rig.machine.advance(100 * MILLISECOND);
+    rig.run(Duration::from_secs(1));
+    let completion = rig.host.take_completion().expect("it has ended");
+    assert_eq!(completion.result, Ok(()), "behind {strays} events");
+    let wanted: Vec<u8> = (9..17).flat_map(|lba| pattern(lba, 512)).collect();
+    let buffer = completion.buffer.expect("it comes back");
+    assert!(buffer.as_slice() == &wanted[..]);
+    rig.check(disk, 40, 8);
+    match rig.host.controller_mut(ControllerId(0)) {
+        Some(Controller::Xhci(driver)) => driver.statistics().event_ring_full != 0,
+        _ => panic!("there is an xHCI"),
+    }
+}
+
+#[test]
+fn case_34_an_event_ring_that_is_exactly_full_costs_no_event() {
+    assert!(!read_behind(1));
+    // Around every length that the ring may have: one block less, all of them, and more.
+    let mut was_full = 0;
+    for length in [128, 192, 256, 320, 384, 512] {
+        for strays in length - 3..=length + 2 {
+            was_full += usize::from(read_behind(strays));
+        }
+    }
+    assert!(was_full > 6, "{was_full}");
 }

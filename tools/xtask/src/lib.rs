@@ -17,7 +17,7 @@
 //! | [`demo`], [`run`] | the demo, its verdict, and a plain run |
 //! | [`quirk`] | what the stack makes of a device that is not at hand |
 //! | [`bench`](mod@bench) | what the stack costs, and the table of it |
-//! | [`quirk`] | what the stack makes of a device that is not at hand |
+//! | [`mutants`] | mistakes in the drivers, each with a test that notices it |
 //! | [`check`], [`mod@test`] | what CI runs |
 //!
 //! Errors are [`anyhow::Error`]s whose alternate form (`{:#}`) is one line that says what to do.
@@ -31,6 +31,7 @@ pub mod demo;
 pub mod disk;
 pub mod image;
 pub mod marker;
+pub mod mutants;
 pub mod packages;
 pub mod progress;
 pub mod qemu;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
-use xtask::{bench, board, check, demo, image, quirk, run, test};
+use xtask::{bench, board, check, demo, image, mutants, quirk, run, test};
 
 /// The one command line of the repository.
 #[derive(Parser)]
@@ -36,6 +36,11 @@ enum Task {
         /// Only what the timed models say, which needs no emulator
         #[arg(long)]
         timed: bool,
+    },
+    /// Make mistakes in the drivers, in a copy, and see that the tests notice them
+    Mutants {
+        /// Only those with this word in their name
+        only: Option<String>,
     },
     /// Run everything that CI runs: the checks, the host's tests, the QEMU tests
     Test,
@@ -126,6 +131,7 @@ fn perform(task: Task) -> Result<()> {
             device,
             disk,
         }),
+        Task::Mutants { only } => mutants::run(only.as_deref()),
         Task::Bench { quick, ehci, timed } => bench::run(bench::Options { quick, ehci, timed }),
         Task::Test => test::run(),
         Task::Check => check::run(),

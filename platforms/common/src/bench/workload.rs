@@ -63,7 +63,7 @@ use Direction::{Read, Write};
 use Order::{Random, Sequential};
 
 /// Every load, in the order in which they run, at its shortest length.
-pub const LOADS: [Load; 14] = [
+pub const LOADS: [Load; 16] = [
     Load::new(Sequential, Read, MIB, 1, Borrowed, 64),
     Load::new(Sequential, Write, MIB, 1, Borrowed, 64),
     Load::new(Sequential, Read, 64 * KIB, 1, Borrowed, 512),
@@ -76,7 +76,9 @@ pub const LOADS: [Load; 14] = [
     Load::new(Sequential, Write, MIB, 1, Owned, 64),
     Load::new(Random, Read, 4 * KIB, 1, Owned, 1000),
     Load::new(Random, Write, 4 * KIB, 1, Owned, 1000),
+    Load::new(Random, Read, 4 * KIB, 4, Owned, 1000),
     Load::new(Random, Read, 4 * KIB, 8, Owned, 1000),
+    Load::new(Random, Read, 4 * KIB, 14, Owned, 1000),
     Load::new(Random, Read, 4 * KIB, MOST_DEPTH, Owned, 1000),
 ];
 

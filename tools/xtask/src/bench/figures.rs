@@ -38,6 +38,8 @@ pub enum Part {
     Memory,
     /// Everything of an EHCI.
     Ehci,
+    /// Everything of a UAS disk.
+    Uas,
     /// By the clock of the plain emulator.
     Time,
 }
@@ -283,13 +285,17 @@ fn arrival(report: &Report, speed: &str, delays: &Delays) -> Result<Vec<Figure>>
 
 fn memory(runs: &Runs) -> Result<Vec<Figure>> {
     let figure = |what: &str, bytes: u64| Figure::new(Part::Memory, what, bytes as f64, "bytes");
-    let weight = runs.weight;
+    let weights = &runs.weights;
+    let weight = weights.xhci;
     let pool = runs.coherent.number("memory", "pool")?;
     let scratchpads = runs.coherent.number("memory", "scratchpads")?;
     let all = pool - scratchpads + weight.tables;
     Ok(vec![
         figure("text, xHCI and Bulk-Only, built for size", weight.text).at_most(65_536.0),
-        figure("constants", weight.constants),
+        figure("text, EHCI and Bulk-Only", weights.ehci.text).at_most(49_152.0),
+        figure("text, xHCI, EHCI, Bulk-Only and UAS", weights.all.text).at_most(114_688.0),
+        figure("constants, xHCI and Bulk-Only", weight.constants),
+        figure("constants, all", weights.all.constants),
         figure("coherent pool at most, scratchpads included", pool),
         figure("scratchpads among them", scratchpads),
         figure("tables for one controller and one disk", weight.tables),

@@ -4,9 +4,10 @@
 //! |---|---|
 //! | [`runs`] | boots the bench image in one way after another |
 //! | [`ehci`] | the same for an EHCI, on two machines |
+//! | [`uas`] | the same for a UAS disk |
 //! | [`sample`] | reads what the image prints |
 //! | [`traffic`] | counts what QEMU's trace says about the controller, between the same lines |
-//! | [`weight`] | sums up the sections of the smallest image |
+//! | [`weight`] | sums up the sections of the smallest images |
 //! | [`figures`] | what follows from all that: the figures, each with its target |
 //! | [`timed`] | what disks reach on the timed models, and what was published for real ones |
 //! | [`table`] | the table on the console and in `docs/performance.md` |
@@ -20,6 +21,7 @@ pub mod sample;
 pub mod table;
 pub mod timed;
 pub mod traffic;
+pub mod uas;
 pub mod weight;
 
 use anyhow::Result;
@@ -60,6 +62,7 @@ pub fn run(options: Options) -> Result<()> {
     let mut figures = Vec::new();
     if !options.ehci {
         figures.extend(figures::all(&Runs::perform(&board, &fast, options)?)?);
+        figures.extend(uas::Runs::perform(&board, &fast)?.figures()?);
     }
     figures.extend(ehci::Runs::perform(&board, &fast)?.figures()?);
     let text = table::render(&figures);

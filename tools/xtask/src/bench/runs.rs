@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use super::Options;
 use super::sample::Report;
 use super::traffic::{self, Traffic};
-use super::weight::{self, Weight};
+use super::weight::{self, Weights};
 use crate::board::{Board, ControllerChoice};
 use crate::image::{self, Flavour};
 use crate::progress::Step;
@@ -66,8 +66,8 @@ pub struct Runs {
     pub polled_traffic: BTreeMap<String, Traffic>,
     /// By the clock: polling, with cache maintenance.
     pub timed: Report,
-    /// The smallest image.
-    pub weight: Weight,
+    /// The smallest images.
+    pub weights: Weights,
 }
 
 impl Runs {
@@ -78,7 +78,7 @@ impl Runs {
     /// At the first run that fails.
     pub fn perform(board: &Board, fast: &Path, options: Options) -> Result<Self> {
         let small = image::build_flavour(board, &SMALL)?;
-        let weight = weight::weigh(board)?;
+        let weights = weight::weigh_all(board)?;
         let long = if options.quick { 1 } else { LONG };
         Ok(Self {
             coherent: Run::new(board, "asleep, coherent", fast)
@@ -117,7 +117,7 @@ impl Runs {
                 .words("rootport.wait=polling rootport.dma=maintained")
                 .rounds(long)
                 .report()?,
-            weight,
+            weights,
         })
     }
 }
@@ -133,6 +133,8 @@ pub(super) struct Run<'r> {
     rounds: u32,
     /// More of what is behind the disk.
     medium: &'static str,
+    /// The disk is behind a UAS bridge.
+    is_attached: bool,
     arguments: Vec<String>,
 }
 
@@ -150,6 +152,7 @@ impl<'r> Run<'r> {
             words: String::new(),
             rounds: 1,
             medium: "",
+            is_attached: false,
             arguments: Vec::new(),
         }
     }
@@ -173,6 +176,27 @@ impl<'r> Run<'r> {
     pub(super) fn slow(mut self) -> Self {
         self.medium = ",latency-ns=500000";
         self
+    }
+
+    /// Has the disk speak UAS in place of Bulk-Only.
+    pub(super) fn attached(mut self) -> Self {
+        self.is_attached = true;
+        self
+    }
+
+    /// The words that put the disk on the bus.
+    fn disk(&self) -> Vec<String> {
+        let bus = &self.controller.bus;
+        let devices = if self.is_attached {
+            vec![
+                format!("usb-uas,id=bridge,bus={bus}"),
+                "scsi-hd,bus=bridge.0,drive=nothing".to_owned(),
+            ]
+        } else {
+            vec![format!("usb-storage,bus={bus},drive=nothing")]
+        };
+        let words = |device| ["-device".to_owned(), device];
+        devices.into_iter().flat_map(words).collect()
     }
 
     /// One that the machine has already.
@@ -200,11 +224,10 @@ impl<'r> Run<'r> {
             "rootport.mode=bench rootport.rounds={} {}",
             self.rounds, self.words
         );
-        let disk = format!("usb-storage,bus={},drive=nothing", self.controller.bus);
         let mut machine = Setup::new(self.board.emulation()?, &self.controller)
             .with(&self.arguments)
             .with(["-blockdev", &format!("{NOTHING}{}", self.medium)])
-            .with(["-device", &disk])
+            .with(self.disk())
             .with_image(self.board, self.image, &line)?
             .start(&format!("bench {}", self.what))?;
         let deadline = Instant::now() + PATIENCE;

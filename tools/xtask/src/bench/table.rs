@@ -10,7 +10,7 @@ use super::figures::{Figure, Part};
 use crate::workspace;
 
 /// The parts, with their headings.
-const PARTS: [(Part, &str); 8] = [
+const PARTS: [(Part, &str); 9] = [
     (Part::Cost, "Instructions of a request"),
     (Part::Poll, "Instructions of an empty poll"),
     (Part::Traffic, "Register accesses of a request"),
@@ -21,6 +21,7 @@ const PARTS: [(Part, &str); 8] = [
     ),
     (Part::Memory, "Memory"),
     (Part::Ehci, "EHCI"),
+    (Part::Uas, "UAS"),
     (
         Part::Time,
         "Time in the plain emulator, polling, with cache maintenance",

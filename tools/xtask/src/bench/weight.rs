@@ -1,4 +1,4 @@
-//! How much memory the library takes: the sections of the smallest image that uses it.
+//! How much memory the library takes: the sections of the smallest images that use it.
 
 use std::fs;
 
@@ -24,19 +24,41 @@ pub struct Weight {
     pub tables: u64,
 }
 
-/// Links the smallest image for the board's target, as small as the boards are built, and weighs
-/// it.
+/// The smallest image in each of its shapes.
+#[derive(Clone, Copy, Debug)]
+pub struct Weights {
+    /// With an xHCI, over Bulk-Only.
+    pub xhci: Weight,
+    /// With an EHCI, over Bulk-Only.
+    pub ehci: Weight,
+    /// With one of each, over Bulk-Only and UAS.
+    pub all: Weight,
+}
+
+/// Links the smallest images for the board's target, as small as the boards are built, and weighs
+/// them.
 ///
 /// # Errors
 ///
-/// When it does not build.
-pub fn weigh(board: &Board) -> Result<Weight> {
+/// When one does not build.
+pub fn weigh_all(board: &Board) -> Result<Weights> {
+    Ok(Weights {
+        xhci: weigh(board, &["footprint/xhci"])?,
+        ehci: weigh(board, &["footprint/ehci"])?,
+        all: weigh(
+            board,
+            &["footprint/xhci", "footprint/ehci", "footprint/uas"],
+        )?,
+    })
+}
+
+fn weigh(board: &Board, features: &[&str]) -> Result<Weight> {
     let core = toolchain::bare_metal_core(&[&board.target])?;
     let build = Build {
         package: PACKAGE,
         target: &board.target,
         profile: "board",
-        features: &[],
+        features,
     };
     let program = build_program(&build, core)?;
     let file = fs::read(&program).with_context(|| format!("cannot read {}", program.display()))?;

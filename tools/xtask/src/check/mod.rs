@@ -5,6 +5,7 @@
 //! | format | `cargo fmt` would change something |
 //! | [`layers`] | a room of the library imports upward, or a new room is not in the table |
 //! | [`unsafe_rooms`] | `unsafe` stands outside its rooms |
+//! | [`mutants`] | the lines that a mutant changes, or its test, are not there |
 //! | lints | clippy has a warning, on the host, on a board, or in the library on a bare-metal target |
 //! | builds | the library does not build for one of [`LIBRARY_TARGETS`], without or with all features |
 //! | docs | rustdoc has a warning |
@@ -18,7 +19,7 @@ use anyhow::{Result, bail};
 use crate::board::{self, Board};
 use crate::progress::say;
 use crate::toolchain::{self, Core};
-use crate::{command, workspace};
+use crate::{command, mutants, workspace};
 
 /// The targets that the library must build for.
 pub const LIBRARY_TARGETS: [&str; 3] = [
@@ -51,6 +52,7 @@ pub fn run() -> Result<()> {
         command::loud(command::cargo().args(["fmt", "--all", "--check"])),
     );
     failed.note("rooms", check_rooms());
+    failed.note("mutants", check_mutants());
     failed.note("lints", check_host_lints());
     check_bare_metal(&boards, &mut failed)?;
     failed.note("docs", check_docs());
@@ -90,6 +92,18 @@ fn check_rooms() -> Result<()> {
     match findings.len() {
         0 => Ok(()),
         count => bail!("{count} places break the rules of the rooms"),
+    }
+}
+
+fn check_mutants() -> Result<()> {
+    say("Checking the list of mutants");
+    let findings = mutants::findings(&workspace::root())?;
+    for Finding { file, what, .. } in &findings {
+        say(format!("{file}: {what}"));
+    }
+    match findings.len() {
+        0 => Ok(()),
+        count => bail!("{count} mutants do not fit the code or the tests any more"),
     }
 }
 

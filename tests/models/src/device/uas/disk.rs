@@ -25,6 +25,7 @@ pub enum Offer {
 pub struct UasScript {
     link: Link,
     offer: Offer,
+    burst: u8,
     streams_exponent: u8,
     units: Vec<LogicalUnit>,
     faults: Vec<Fault>,
@@ -44,6 +45,7 @@ impl UasScript {
         Self {
             link: Link::High,
             offer: Offer::UasAlone,
+            burst: 15,
             streams_exponent: 4,
             units: Vec::new(),
             faults: Vec::new(),
@@ -62,6 +64,13 @@ impl UasScript {
     #[must_use]
     pub fn offer(mut self, offer: Offer) -> Self {
         self.offer = offer;
+        self
+    }
+
+    /// With bursts of so many packets beyond the first on the pipes with streams, at SuperSpeed.
+    #[must_use]
+    pub fn burst(mut self, burst: u8) -> Self {
+        self.burst = burst;
         self
     }
 
@@ -108,8 +117,8 @@ impl UasScript {
         let mut function = Uas::new(Target::new(self.units, violations.clone()), streams);
         function.faults = self.faults;
         function.manners = self.manners;
-        let (offer, exponent) = (self.offer, self.streams_exponent);
-        let describe = move |link| descriptors(link, offer, exponent);
+        let (offer, shape) = (self.offer, (self.burst, self.streams_exponent));
+        let describe = move |link| descriptors(link, offer, shape);
         UasDisk {
             shared: Arc::new(Mutex::new(Device::new(
                 self.link, function, violations, describe,
@@ -118,13 +127,13 @@ impl UasScript {
     }
 }
 
-fn descriptors(link: Link, offer: Offer, exponent: u8) -> Descriptors {
+fn descriptors(link: Link, offer: Offer, (burst, exponent): (u8, u8)) -> Descriptors {
     let pipe = |number: usize| {
         let address = PIPES[number];
         let endpoint = Endpoint::bulk(address, link);
         let endpoint = match (link.is_super(), number) {
             (true, 0) => endpoint.burst_and_streams(0, 0),
-            (true, _) => endpoint.burst_and_streams(15, exponent),
+            (true, _) => endpoint.burst_and_streams(burst, exponent),
             (false, _) => endpoint,
         };
         // The pipe usage descriptor (UAS §5.2.3.5).
@@ -187,6 +196,18 @@ impl UasDisk {
     pub fn block(&self, lba: u64) -> Vec<u8> {
         let device = self.lock();
         device.function.target.units[0].image.block(lba)
+    }
+
+    /// A block of unit 0 as it would be after a power cut.
+    #[must_use]
+    pub fn durable_block(&self, lba: u64) -> Vec<u8> {
+        let device = self.lock();
+        device.function.target.units[0].image.durable(lba)
+    }
+
+    /// The plug is pulled at the n-th transaction from now on.
+    pub fn pull_at(&self, transaction: u64) {
+        self.lock().pulled_after = Some(transaction);
     }
 
     /// Changes anything while it runs.
