@@ -11,6 +11,7 @@ use super::figures::{Figure, Part};
 use super::runs::{COUNTED, COUNTED_AWAKE, FAST, IDLE, Run};
 use super::sample::{Report, Sample};
 use super::traffic::Traffic;
+use super::weight::{self, Weight};
 use crate::board::{self, Board};
 use crate::image;
 
@@ -61,6 +62,8 @@ pub struct Runs {
     /// `virt`, polling, beside [`IDLE`] idle controllers.
     crowded: Report,
     board: Machine,
+    /// The smallest image with an EHCI.
+    weight: Weight,
 }
 
 impl Runs {
@@ -83,6 +86,7 @@ impl Runs {
                 .with(&["-device", "usb-ehci"].repeat(IDLE))
                 .report()?,
             board: Machine::perform(BOARD, &BOARD_CLOCK, on_board)?,
+            weight: weight::weigh(virt, &["footprint/ehci"])?,
         })
     }
 
@@ -118,12 +122,16 @@ impl Runs {
         ])
     }
 
-    /// The pool; the tables of the drivers are weighed with the smallest image.
     fn memory(&self) -> Result<Vec<Figure>> {
-        let pool = self.virt.polled.number("memory", "pool")? as f64;
-        let what = "coherent pool at most, one controller and one disk; virt";
+        let figure = |what: &str, bytes: u64| Figure::new(Part::Ehci, what, bytes as f64, "bytes");
+        let pool = self.virt.polled.number("memory", "pool")?;
+        let bounce = self.virt.polled.number("memory", "bounce")?;
+        let tables = self.weight.tables;
         Ok(vec![
-            Figure::new(Part::Ehci, what, pool, "bytes").at_most(MEMORY),
+            figure("coherent pool at most, one controller and one disk", pool),
+            figure("buffers for the ends of data among them", bounce),
+            figure("tables for one controller and one disk", tables),
+            figure("memory beyond buffers", pool - bounce + tables).at_most(MEMORY),
         ])
     }
 }
