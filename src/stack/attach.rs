@@ -230,6 +230,7 @@ impl Known {
             UasChoice::BulkOnly(Avoidance::HostWithoutStreams) => {
                 "none (uas only, controller without streams)"
             }
+            UasChoice::BulkOnly(Avoidance::Quirk) => "none (uas only, quirk u)",
             UasChoice::BulkOnly(_) => "none (uas only, known to fail)",
         }
     }

@@ -84,6 +84,24 @@ fn a_super_speed_disk_that_speaks_only_uas_is_left_alone_where_the_controller_ha
     }
 }
 
+#[test]
+fn a_disk_that_the_command_line_names_is_not_used_over_uas_and_its_neighbour_is() {
+    let disk = DemoDisk::make("uas-quirk", Table::Mbr).unwrap();
+    // QEMU gives both bridges an id of their own.
+    let uas = uas_disk("disk0", disk.path(), Access::ReadOnly);
+    let bulk_only = UsbDisk::new("disk1", disk.path(), Access::ReadOnly);
+    for (quirks, expected) in [("46f4:0003:u", "none"), ("46f4:0001:u", "uas")] {
+        let words = format!("rootport.mode=raw usb-storage.quirks={quirks}");
+        let setup = setup(PLACES[0], &words, &[&uas, &bulk_only]);
+        let transcript = listen(&mut setup.start("uas-quirk").unwrap()).unwrap();
+        let tree = transcript.with("tree", "id", "46f4:0003").next().unwrap();
+        assert_eq!(tree.value("driver").unwrap(), expected, "{quirks}");
+        if expected == "none" {
+            assert_eq!(tree.reason(), "uas only, quirk u");
+        }
+    }
+}
+
 /// Words for a bridge with these disks by unit number, of which the last has blocks of 4 KiB.
 fn units(images: &[(u8, NamedTempFile)]) -> Vec<String> {
     let mut words = vec!["-device".to_owned(), "usb-uas,id=box,bus=usb.0".to_owned()];

@@ -5,7 +5,7 @@
 //! | format | `cargo fmt` would change something |
 //! | [`layers`] | a room of the library imports upward, or a new room is not in the table |
 //! | [`unsafe_rooms`] | `unsafe` stands outside its rooms |
-//! | [`mutants`](crate::mutants) | the lines that a mutant changes, or its test, are not there |
+//! | [`mutants`] | the lines that a mutant changes, or its test, are not there |
 //! | lints | clippy has a warning, on the host, on a board, or in the library on a bare-metal target |
 //! | builds | the library does not build for one of [`LIBRARY_TARGETS`], without or with all features |
 //! | docs | rustdoc has a warning |
