@@ -1,6 +1,9 @@
 //! UAS disks, without streams at high speed and with them at SuperSpeed: what a user sees of good
 //! ones, and of each odd one there is.
 
+mod bad_input;
+mod field_cases;
+
 use crate::controller::LINKS;
 use crate::rig::{OTHER_PORT, Rig, port_for};
 use rootport::block::queue::{DiskId, Operation};

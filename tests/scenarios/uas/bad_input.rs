@@ -1,0 +1,216 @@
+//! What a UAS device may do to its host: each ends in data or in an error with a type, in time, never in
+//! a silent loss; and the disk beside it goes on.
+
+use rootport::block::queue::Operation;
+use rootport::block::{BlockError, Lba};
+use rootport::time::Duration;
+use rootport_models::device::UasScript;
+use rootport_models::device::scsi::{CacheLoss, LogicalUnit, pattern};
+use rootport_models::device::uas::{Fault, Manners, TaskManner, What, on};
+
+use super::{READ, WRITE, all_good, plugged, submit, through};
+use crate::controller::LINKS;
+
+const FLUSH: u8 = 0x35;
+
+#[test]
+fn a_response_in_place_of_a_status_costs_no_request_when_it_comes_once() {
+    // Invalid unit, function refused, failed, and what is no code.
+    for code in [0x00, 0x02, 0x04, 0x05, 0x08, 0x7f] {
+        for opcode in [READ, WRITE] {
+            for &link in LINKS {
+                let fault = on(opcode, What::Response(code)).after(1).times(1);
+                let (_, _, results) = through(link, UasScript::new().fault(fault));
+                assert!(all_good(&results), "{code:#04x}, {link:?}: {results:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_response_that_there_is_no_such_unit_is_the_request_s_error() {
+    for &link in LINKS {
+        let fault = on(READ, What::Response(0x09)).after(1).times(1);
+        let (_, _, results) = through(link, UasScript::new().fault(fault));
+        let [first, rest @ ..] = &results[..] else {
+            panic!("{results:?}");
+        };
+        assert!(matches!(first, Err(BlockError::Device(_))), "{first:?}");
+        assert!(all_good(rest), "{link:?}: {rest:?}");
+    }
+}
+
+#[test]
+fn a_response_in_place_of_every_status_ends_each_call_with_an_error() {
+    for &link in LINKS {
+        let fault = on(READ, What::Response(0x02)).after(1);
+        let (_, _, results) = through(link, UasScript::new().fault(fault));
+        for (place, result) in results.iter().enumerate() {
+            assert_eq!(result.is_ok(), place % 2 == 1, "writes work: {results:?}");
+        }
+    }
+}
+
+#[test]
+fn an_overlapped_tag_that_the_device_claims_costs_a_reset_of_the_port_and_no_request() {
+    for &link in LINKS {
+        let fault = on(READ, What::Response(0x0a)).after(1).times(1);
+        let (_, device, results) = through(link, UasScript::new().fault(fault));
+        assert!(all_good(&results), "{results:?}");
+        assert!(device.bus_resets().len() > 1, "all tags are dead");
+    }
+}
+
+#[test]
+fn a_status_for_a_tag_that_nobody_has_is_ignored_and_its_own_command_aborted() {
+    for other in [5, 9, 10, 15, 16, 200, 0xfffe] {
+        for &link in LINKS {
+            let fault = on(READ, What::WrongTag(other)).after(1).times(1);
+            let (_, device, results) = through(link, UasScript::new().fault(fault));
+            assert!(all_good(&results), "{other}, {link:?}: {results:?}");
+            assert!(device.tasks().len() <= 1);
+        }
+    }
+}
+
+#[test]
+fn field_case_23_a_status_that_comes_long_after_its_command_was_given_up_is_ignored() {
+    // The device knows no abort, so the command stays; its status comes when the unit was reset.
+    for delay in [10_001, 11_000, 12_500, 15_000, 30_000] {
+        for &link in LINKS {
+            let late = What::DelayStatus(delay * 1_000_000);
+            let manners = Manners {
+                abort: TaskManner::Refuses(0x04),
+                ..Manners::default()
+            };
+            let script = UasScript::new().fault(on(READ, late).after(1).times(1));
+            let (_, _, results) = through(link, script.manners(manners));
+            assert!(all_good(&results), "{delay} ms, {link:?}: {results:?}");
+        }
+    }
+}
+
+#[test]
+fn bulk_only_words_in_place_of_a_status_cost_no_request_when_they_come_once() {
+    for opcode in [READ, WRITE] {
+        for &link in LINKS {
+            let fault = on(opcode, What::BulkOnlyWords).after(1).times(1);
+            let (_, _, results) = through(link, UasScript::new().fault(fault));
+            assert!(all_good(&results), "{link:?}: {results:?}");
+        }
+    }
+}
+
+#[test]
+fn babble_in_the_data_costs_no_request_and_never_reaches_its_buffer() {
+    for times in [1, 2] {
+        for &link in LINKS {
+            let fault = on(READ, What::Babble).after(1).times(times);
+            let (_, _, results) = through(link, UasScript::new().fault(fault));
+            assert!(all_good(&results), "{times}, {link:?}: {results:?}");
+        }
+    }
+}
+
+/// A disk with a cache that its restart loses.
+fn cached(fault: Fault) -> UasScript {
+    let unit = LogicalUnit::disk(16_384, 512).write_cache(CacheLoss::BusReset);
+    UasScript::new().unit(unit).fault(fault)
+}
+
+#[test]
+fn a_device_that_resets_itself_amid_dirty_writes_has_the_next_flush_tell_of_the_loss() {
+    for trigger in [READ, WRITE, FLUSH] {
+        for &link in LINKS {
+            let skipped = u32::from(trigger == READ);
+            let script = cached(on(trigger, What::ResetItself).after(skipped + 2).times(1));
+            let (mut rig, disk, device) = plugged(link, script);
+            let mut told = 0;
+            for round in 0..6_u8 {
+                let lba = u64::from(round) * 8;
+                let written = rig.write(disk, lba, &[round + 1; 4096]);
+                let read = rig.read(disk, 4000, 512);
+                assert_eq!(written, Ok(()), "{trigger:#04x}, {link:?}, {round}");
+                assert_eq!(read.as_deref(), Ok(&pattern(4000, 512)[..]));
+                match rig.flush(disk) {
+                    Ok(()) => {
+                        let kept = device.durable_block(lba) == [round + 1; 512];
+                        assert!(kept, "{trigger:#04x}, {link:?}: lost without a word");
+                    }
+                    Err(BlockError::WritesMayBeLost) => told += 1,
+                    Err(error) => panic!("{trigger:#04x}, {link:?}: {error}"),
+                }
+            }
+            assert_eq!(told, 1, "{trigger:#04x}, {link:?}");
+        }
+    }
+}
+
+#[test]
+fn a_loss_with_several_writes_in_flight_is_told_by_their_flush() {
+    for &link in LINKS {
+        let script = cached(on(WRITE, What::ResetItself).after(3).times(1));
+        let (mut rig, disk, device) = plugged(link, script);
+        for (fill, lba) in [(1, 0), (2, 8), (3, 16), (4, 24), (5, 32), (6, 40)] {
+            submit(&mut rig, disk, Operation::Write(Lba(lba)), fill);
+        }
+        rig.run(Duration::from_secs(60));
+        let results: Vec<_> = (0..6)
+            .map(|_| rig.host.take_completion().expect("all have ended").result)
+            .collect();
+        let first = rig.flush(disk);
+        assert_eq!(first, Err(BlockError::WritesMayBeLost), "{results:?}");
+        for (fill, lba) in [(1, 0), (2, 8), (3, 16), (4, 24), (5, 32), (6, 40)] {
+            rig.write(disk, lba, &[fill; 4096]).unwrap();
+        }
+        assert_eq!(rig.flush(disk), Ok(()));
+        let kept = [0, 8, 16, 24, 32, 40].map(|lba| device.durable_block(lba)[0]);
+        assert_eq!(kept, [1, 2, 3, 4, 5, 6]);
+    }
+}
+
+/// What dies at which rung: the late one's tag, all of its unit's, all.
+#[test]
+fn at_each_rung_exactly_those_commands_die_that_the_table_says() {
+    let works = TaskManner::Works;
+    let rungs = [
+        (works, works, 1),
+        (TaskManner::Refuses(0x04), works, 2),
+        (TaskManner::Refuses(0x05), TaskManner::Refuses(0x04), 3),
+        (TaskManner::Ignores, TaskManner::Ignores, 3),
+    ];
+    for (abort, unit_reset, rung) in rungs {
+        for &link in LINKS {
+            let manners = Manners {
+                abort,
+                unit_reset,
+                ..Manners::default()
+            };
+            // One write hangs; the others of the same unit are served, or were.
+            let script = UasScript::new().fault(on(WRITE, What::Hang).after(1).times(1));
+            let (mut rig, disk, device) = plugged(link, script.manners(manners));
+            for (fill, lba) in [(1, 0), (2, 8), (3, 16)] {
+                submit(&mut rig, disk, Operation::Write(Lba(lba)), fill);
+            }
+            rig.run(Duration::from_secs(60));
+            for _ in 0..3 {
+                let result = rig.host.take_completion().map(|one| one.result);
+                assert_eq!(result, Some(Ok(())), "rung {rung}, {link:?}");
+            }
+            let functions: Vec<u8> = device.tasks().iter().map(|task| task.function).collect();
+            let resets = device.bus_resets().len() - 1;
+            let expected: (&[u8], bool) = match rung {
+                1 => (&[0x01], false),
+                2 => (&[0x01, 0x08], false),
+                _ => (&[0x01, 0x08], true),
+            };
+            assert_eq!(functions, expected.0, "{link:?}");
+            assert_eq!(resets > 0, expected.1, "{link:?}");
+            let bytes = [0, 8, 16].map(|lba| device.block(lba)[0]);
+            assert_eq!(bytes, [1, 2, 3]);
+            // A unit or a port that was reset may have lost what was not flushed.
+            let told = rig.flush(disk) == Err(BlockError::WritesMayBeLost);
+            assert_eq!(told, rung > 1, "rung {rung}, {link:?}");
+        }
+    }
+}
