@@ -6,6 +6,7 @@
 //! table and puts it into that document.
 
 mod published;
+mod published_uas;
 mod uas;
 mod wire;
 

@@ -21,7 +21,7 @@ const DEPTH: u64 = 8;
 /// With streams, and bursts of 16 packets.
 const SUPER: Bus = Bus::Super { burst: 15 };
 
-fn bench(bus: Bus, policy: Policy, options: Options, timing: Timing) -> Bench {
+pub(crate) fn bench(bus: Bus, policy: Policy, options: Options, timing: Timing) -> Bench {
     let mut bench = Bench::with(bus, policy, options, |link, burst| {
         let unit = LogicalUnit::disk(1 << 20, 512).timing(timing);
         UasScript::new().speed(link).burst(burst).unit(unit).build()

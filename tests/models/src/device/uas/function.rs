@@ -1,9 +1,9 @@
 //! The UAS device as a function of the base device: what each packet finds.
 
-use super::super::Nanoseconds;
 use super::super::base::{Answer, Function, Given, Reset, Taken, Wire};
 use super::super::scsi::{Intent, Sense};
 use super::super::setup::Setup;
+use super::super::{Link, Nanoseconds};
 use super::fault::What;
 use super::machine::{Outgoing, PIPES, Phase, Uas};
 use super::wire;
@@ -90,7 +90,7 @@ impl Uas {
     }
 
     /// The data of the command at this place have moved.
-    fn data_done(&mut self, now: Nanoseconds, place: usize) {
+    fn data_done(&mut self, now: Nanoseconds, link: Link, place: usize) {
         let command = &self.commands[place];
         let (lun, cdb) = (command.lun, command.cdb.clone());
         if let Some(to_host) = command.direction() {
@@ -99,8 +99,11 @@ impl Uas {
         let (mut at, mut failure) = (now, command.execution.failure);
         if let Intent::Out(_) = command.execution.intent {
             let received = command.received.clone();
+            let rate = command.execution.bytes_per_second;
             let outcome = self.target.write(now, lun, &cdb, &received);
-            at = at.max(outcome.at);
+            at = self
+                .medium_took(now, link, received.len(), rate)
+                .max(outcome.at);
             failure = failure.or(outcome.failure);
         }
         self.end(at, place, failure);
@@ -176,7 +179,7 @@ impl Function for Uas {
             wire.violations.record(wire.now, "UAS §4.3", text);
         }
         if command.moved >= wanted {
-            self.data_done(wire.now, place);
+            self.data_done(wire.now, wire.link, place);
             self.serve(wire);
         }
         Taken::Yes
@@ -214,7 +217,7 @@ impl Function for Uas {
             end == bytes.len() && (packet.len() < maximum || end >= command.execution.wanted);
         command.moved = end;
         if last {
-            self.data_done(wire.now, place);
+            self.data_done(wire.now, wire.link, place);
             self.serve(wire);
         }
         Given::Packet {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::super::base::{Taken, Wire};
 use super::super::scsi::{Execution, Intent, Sense, Target};
-use super::super::{Nanoseconds, Violations};
+use super::super::{Link, Nanoseconds, Violations};
 use super::fault::{Fault, Manners, TaskManner, What};
 use super::wire::{self, Unit};
 
@@ -111,6 +111,18 @@ pub struct Uas {
     pub(super) turn: [Option<u16>; 2],
     /// The pipes with streams that the host has primed.
     pub(super) primed: Vec<u8>,
+    /// When the medium has done all that it was given so far.
+    medium_free_at: Nanoseconds,
+}
+
+/// How long so many bytes take on the wire (USB 2.0 §5.8.4; USB 3.2 §8: 1024 in 2.16 µs).
+pub(super) const fn wire_time(link: Link, bytes: usize) -> Nanoseconds {
+    let (time, count) = if link.is_super() {
+        (2_160, 1_024)
+    } else {
+        (125_000, 13 * 512)
+    };
+    bytes as u64 * time / count
 }
 
 /// Command OUT, status IN, data IN, data OUT.
@@ -131,7 +143,36 @@ impl Uas {
             outgoing: VecDeque::new(),
             turn: [None; 2],
             primed: Vec::new(),
+            medium_free_at: 0,
         }
+    }
+
+    /// The medium works on so many bytes from `from` on, one command after the other: when it is done.
+    /// A medium without a pace is done at once.
+    pub(super) fn occupy_medium(
+        &mut self,
+        from: Nanoseconds,
+        bytes: usize,
+        rate: Option<u64>,
+    ) -> Nanoseconds {
+        let Some(rate) = rate else {
+            return from;
+        };
+        let time = bytes as u64 * 1_000_000_000 / rate.max(1);
+        self.medium_free_at = self.medium_free_at.max(from) + time;
+        self.medium_free_at
+    }
+
+    /// So many bytes have come for the medium, which worked on them as they came: when it is done.
+    pub(super) fn medium_took(
+        &mut self,
+        now: Nanoseconds,
+        link: Link,
+        bytes: usize,
+        rate: Option<u64>,
+    ) -> Nanoseconds {
+        let began = now.saturating_sub(wire_time(link, bytes));
+        self.occupy_medium(began, bytes, rate).max(now)
     }
 
     /// Commands that the device has now.
@@ -255,7 +296,14 @@ impl Uas {
             Some(What::ResetItself) => return self.start_anew(),
             _ => {}
         }
-        let execution = self.target.execute(now, lun, &cdb);
+        let mut execution = self.target.execute(now, lun, &cdb);
+        if let Intent::In(bytes) = &execution.intent {
+            // The data begin to move so that they need not wait for the medium any more.
+            let (length, rate) = (bytes.len(), execution.bytes_per_second);
+            let done = self.occupy_medium(execution.ready_at, length, rate);
+            let begins = done.saturating_sub(wire_time(wire.link, length));
+            execution.ready_at = execution.ready_at.max(begins);
+        }
         let beyond = wire.link.is_super() && tag > self.manners.streams_served;
         let phase = match what {
             Some(What::Hang) => Phase::Stuck,

@@ -224,6 +224,25 @@ fn the_stream_that_was_begun_goes_on_first() {
 }
 
 #[test]
+fn a_medium_with_a_pace_serves_one_command_after_the_other() {
+    let mut bench = Bench::new(Link::Super);
+    bench.settle();
+    let rate = &mut bench.uas.target.units[0].timing.bytes_per_second;
+    *rate = Some(512 * 10); // a block in 100 ms
+    bench.command(2, READ_ONE);
+    bench.command(3, READ_ONE);
+    let ready = bench.uas.streams_ready(bench.now, 0x83);
+    let [(first, _), (second, _)] = ready[..] else {
+        panic!("{ready:?}");
+    };
+    assert!((90..=100).contains(&((first - bench.now) / MILLISECOND)));
+    assert_eq!(second - first, 100 * MILLISECOND);
+    assert_eq!(bench.data(2, 1024), None, "not yet");
+    bench.now = second;
+    assert_eq!(bench.data(2, 1024).map(|data| data.len()), Some(512));
+}
+
+#[test]
 fn a_unit_that_makes_no_sense_is_refused_and_the_host_s_fault() {
     let mut reserved = [0; 32];
     (reserved[0], reserved[3], reserved[7]) = (1, 2, 1);
