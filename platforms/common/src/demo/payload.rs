@@ -22,11 +22,13 @@ const FACTOR: u64 = 0xd1b5_4a32_d192_ed03;
 pub fn run(pool: CoherentRegion, clock: fn() -> u64, milliseconds: u64) -> Result<(), Reason> {
     let memory = Memory(pool);
     memory.fill();
+    let bytes = memory.words() * 8;
+    println!("@watch bytes={bytes} milliseconds={milliseconds}");
     let end = clock() + milliseconds * 1_000;
     while clock() < end {
         core::hint::spin_loop();
     }
-    let (bytes, changed) = (memory.words() * 8, memory.count_changed());
+    let changed = memory.count_changed();
     println!("next stage: {bytes} bytes of the old pool, watched for {milliseconds} ms");
     println!("@payload bytes={bytes} milliseconds={milliseconds} changed={changed}");
     if changed == 0 {

@@ -9,7 +9,7 @@ use xtask::qemu::{Access, UsbDisk};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Long enough for a disk to be pulled meanwhile.
-const WATCH: &str = "rootport.mode=raw rootport.bytes=65536 rootport.watch=5000";
+const WATCH: &str = "rootport.mode=raw rootport.bytes=65536 rootport.watch=8000";
 
 /// Runs until the disk was read, pulls it while the next stage watches, and takes what it says.
 fn pull_while_the_next_stage_watches(name: &str, controller: &str, words: &str) -> Marker {
@@ -18,9 +18,7 @@ fn pull_while_the_next_stage_watches(name: &str, controller: &str, words: &str) 
     let bench = Bench::virt(controller).unwrap();
     let words = format!("{WATCH} {words}");
     let mut machine = bench.setup(&words, &[&disk]).unwrap().start(name).unwrap();
-    machine.wait_for_marker("copies", PATIENCE).unwrap();
-    // The shutdown takes a few milliseconds of the machine's time, the watch five seconds.
-    std::thread::sleep(Duration::from_secs(2));
+    machine.wait_for_marker("watch", PATIENCE).unwrap();
     machine.unplug(&disk, PATIENCE).unwrap();
     machine.wait_for_marker("payload", PATIENCE).unwrap()
 }
