@@ -81,7 +81,8 @@ pub enum Operation {
         /// How many.
         blocks: u32,
     },
-    /// Say that these blocks hold nothing any more; no buffer. They read as `provisioning` of its
+    /// Say that these blocks hold nothing any more, by UNMAP or in another way that the disk has; no
+    /// buffer. They read as `provisioning` of its
     /// details says until they are written again.
     Unmap {
         /// The first block.

@@ -19,8 +19,26 @@ pub enum DataPlace {
     Caller(RawBuffer),
     /// A piece of the pool that stands for the caller's memory, which the controller cannot reach.
     Pool(RawCoherent),
-    /// These bytes, which the transport puts into its own small memory.
+    /// These bytes, which the transport puts into its own small memory, and zeros behind them up to
+    /// what the command says.
     List([u8; UNMAP_LIST]),
+}
+
+impl DataPlace {
+    /// Gives the bytes of a list of `length` bytes to `place`, piece by piece, with their offsets;
+    /// nothing where there is no list.
+    pub fn list(&self, length: u32, mut place: impl FnMut(usize, &[u8])) {
+        let Self::List(bytes) = self else {
+            return;
+        };
+        place(0, bytes);
+        let length = (length as usize).min(SCRATCH);
+        for offset in (UNMAP_LIST..length).step_by(UNMAP_LIST) {
+            let zeros = [0; UNMAP_LIST];
+            let rest = zeros.get(..length - offset).unwrap_or(&zeros);
+            place(offset, rest);
+        }
+    }
 }
 
 /// Bytes of a transport's own memory for the answers of small commands.
@@ -154,3 +172,25 @@ pub struct Ended {
 }
 
 const _: () = assert!(size_of::<Outcome>() <= 16, "it travels in two registers");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_followed_by_zeros_as_far_as_the_command_says() {
+        let place = DataPlace::List([7; UNMAP_LIST]);
+        for length in [24, 25, 512, 4096] {
+            let mut memory = [0xee; 4200];
+            place.list(length, |offset, bytes| {
+                memory[offset..offset + bytes.len()].copy_from_slice(bytes);
+            });
+            let (list, behind) = memory.split_at(UNMAP_LIST);
+            let (zeros, untouched) = behind.split_at(length as usize - UNMAP_LIST);
+            assert!(list.iter().all(|byte| *byte == 7));
+            assert!(zeros.iter().all(|byte| *byte == 0), "{length}");
+            assert!(untouched.iter().all(|byte| *byte == 0xee), "{length}");
+        }
+        DataPlace::Scratch.list(512, |_, _| panic!("there is no list"));
+    }
+}

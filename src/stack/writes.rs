@@ -78,15 +78,15 @@ impl<P: Platform, C: Driver> Disk<'_, '_, P, C> {
         Ok(())
     }
 
-    /// Says that `blocks` blocks from `lba` on hold nothing any more, by UNMAP, in as many commands as
-    /// the disk's limits need. Until they are written again they read as zeros if
+    /// Says that `blocks` blocks from `lba` on hold nothing any more, by UNMAP or, on a disk that can
+    /// do it only so and may get it, by WRITE SAME; in as many commands as the disk's limits need. Until they are written again they read as zeros if
     /// [`Provisioning::reads_zero`](crate::scsi::vpd::Provisioning::reads_zero) says so, else as
     /// anything; a disk may keep parts of the range that are no whole granules.
     ///
     /// # Errors
     ///
-    /// [`BlockError::Unsupported`] for a disk that does not announce the command (pages B0 and B2):
-    /// leave the blocks as they are. Else as [`BlockDevice::write`].
+    /// [`BlockError::Unsupported`] for a disk that announces neither way (pages B0 and B2), or must
+    /// not get it: leave the blocks as they are. Else as [`BlockDevice::write`].
     pub fn unmap(&mut self, lba: Lba, blocks: u64) -> Result<(), BlockError> {
         self.geometry()?.range(lba, blocks)?;
         for (lba, blocks) in pieces(lba, blocks) {

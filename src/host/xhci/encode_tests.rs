@@ -182,3 +182,31 @@ fn the_first_block_is_handed_over_last() {
         assert!(ring.read(3).has(Flags::CYCLE));
     });
 }
+
+/// A Synopsys core fetches few blocks ahead, and stalls where so many hold less than a packet.
+#[test]
+fn four_blocks_in_a_row_hold_a_packet_or_end_the_transfer() {
+    const PACKET: u32 = 1024;
+    for head in [0, 1, 63, 127] {
+        for tail in [0, 1, 63, 127] {
+            for before_cut in [16, 64, 128, 4096] {
+                for behind_cut in [16, 64, 128, 0x1_0000 + 16] {
+                    // Bounced ends lie elsewhere; the middle is cut at a multiple of 64 KiB.
+                    let middle = (0x1_0000 - before_cut, before_cut + behind_cut);
+                    let pieces = [(0, head), middle, (0x100, tail)];
+                    let used: Vec<_> = pieces
+                        .into_iter()
+                        .filter(|(_, length)| *length != 0)
+                        .collect();
+                    with_written(&used, Direction::In, None, |_, blocks| {
+                        let lengths = lengths(blocks);
+                        let inner = lengths.windows(4).take(lengths.len().saturating_sub(4));
+                        for window in inner {
+                            assert!(window.iter().sum::<u32>() >= PACKET, "{lengths:?}");
+                        }
+                    });
+                }
+            }
+        }
+    }
+}

@@ -4,7 +4,9 @@
 //! it, what is done and the evidence. Faults that cost nothing to avoid are avoided on every chip and have
 //! no item: no Set TR Dequeue Pointer to a link (VL805), all 64-bit registers written whole and after each
 //! reset (Renesas uPD72020x keep high halves), no register access in the first millisecond of a reset
-//! (Intel). Device quirks are another table, `storage::quirks`.
+//! (Intel); and no run of small blocks: a transfer has at most two at each end, a bounced line and the rest
+//! of a 64 KiB piece, which even a Synopsys core's cache of few blocks holds with a packet more. Device
+//! quirks are another table, `storage::quirks`.
 
 /// Which chip the controller is, as far as the platform knows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -29,7 +29,7 @@ pub use start_stop::{PowerChange, start_stop_unit};
 pub use synchronize_cache::synchronize_cache;
 pub use test_unit_ready::test_unit_ready;
 pub use unmap::{UNMAP_LIST, unmap, unmap_list};
-pub use write_same::write_same;
+pub use write_same::{SameBlock, write_same};
 
 /// A command descriptor block: 6, 10, 12 or 16 bytes.
 ///

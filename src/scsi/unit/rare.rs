@@ -13,11 +13,12 @@ use crate::policy::Policy;
 use crate::scsi::bring_up::{Found, Manner};
 use crate::scsi::capacity::BlockLength;
 use crate::scsi::cdb::{
-    AtaForm, BlockRange, Command, UnitAccess, ata_pass_through, unmap, unmap_list, write_same,
+    AtaForm, BlockRange, Command, SameBlock, UNMAP_LIST, UnitAccess, ata_pass_through, unmap,
+    unmap_list, write_same,
 };
 use crate::scsi::inquiry::DeviceType;
 use crate::scsi::sense::{AtaRegisters, Sense, Verdict};
-use crate::scsi::transport::DataPlace;
+use crate::scsi::transport::{DataPlace, SCRATCH};
 use crate::scsi::vpd::BlockLimits;
 use crate::storage::quirks::Quirks;
 use crate::time::Duration;
@@ -107,7 +108,7 @@ impl UnitEntry {
             }
             Operation::Unmap { lba, blocks } => {
                 geometry.range(lba, blocks.into())?;
-                unmap_limit(found)?;
+                self.discard(found)?;
                 Ok(blocks.into())
             }
             Operation::Ata(command) => {
@@ -153,19 +154,17 @@ impl UnitEntry {
                 Ok((command, data, policy.read_write))
             }
             Operation::WriteSame { lba, .. } => {
-                let range = self.next_range(slot, lba)?;
-                let beyond = BlockError::OutOfRange {
-                    lba,
-                    blocks: slot.blocks,
-                };
-                let command = write_same(range, block_length).ok_or(beyond)?;
+                let most = write_same_limit(&self.ready()?.details.limits);
+                let rest = slot.blocks.saturating_sub(slot.issued);
+                let range = next_range(slot, lba, most.min(rest));
+                let command = same(range, block_length, SameBlock::Written)?;
                 self.durability.write_begins();
                 Ok((command, memory_of(slot, command)?, policy.flush))
             }
             Operation::Unmap { lba, .. } => {
-                let range = self.next_range(slot, lba)?;
+                let (command, list) = self.next_discard(block_length, slot, lba)?;
                 self.durability.write_begins();
-                Ok((unmap(), DataPlace::List(unmap_list(range)), policy.flush))
+                Ok((command, DataPlace::List(list), policy.flush))
             }
             // It is what its device was reset for: not once more.
             Operation::Ata(_) if self.ata.state == AtaState::Harmful => Err(BlockError::Timeout),
@@ -184,23 +183,51 @@ impl UnitEntry {
         }
     }
 
-    /// The blocks of the next command of a request that moves none of them.
-    fn next_range(&self, slot: &mut RequestSlot, lba: Lba) -> Result<BlockRange, BlockError> {
-        let found = self.known().ok_or(BlockError::NotReady)?;
-        let limits = &found.details.limits;
+    fn ready(&self) -> Result<&Found, BlockError> {
+        self.known().ok_or(BlockError::NotReady)
+    }
+
+    /// The next command that gives blocks back, and what its data begin with.
+    fn next_discard(
+        &self,
+        block_length: BlockLength,
+        slot: &mut RequestSlot,
+        lba: Lba,
+    ) -> Result<(Command, [u8; UNMAP_LIST]), BlockError> {
+        let found = self.ready()?;
+        let way = self.discard(found)?;
         let first = lba.0.saturating_add(slot.issued);
         let rest = slot.blocks.saturating_sub(slot.issued);
-        let blocks = match slot.operation {
-            Operation::Unmap { .. } => whole_granules(limits, first, rest, unmap_limit(found)?),
-            _ => write_same_limit(limits).min(rest),
-        };
-        let blocks = u32::try_from(blocks).unwrap_or(u32::MAX);
-        slot.piece = Piece {
-            first: slot.issued as u32,
-            blocks,
-        };
-        slot.issued += u64::from(blocks);
-        Ok(BlockRange { lba: first, blocks })
+        let blocks = whole_granules(&found.details.limits, first, rest, way.most());
+        let range = next_range(slot, lba, blocks);
+        Ok(match way {
+            Discard::Unmap(_) => (unmap(), unmap_list(range)),
+            Discard::WriteSame(_) => {
+                let command = same(range, block_length, SameBlock::GivenBack)?;
+                (command, [0; UNMAP_LIST])
+            }
+        })
+    }
+
+    /// How the unit gives blocks back: by UNMAP if it has that, else by WRITE SAME if that is allowed.
+    /// A unit that announces no blocks or no range for UNMAP does not have it (SBC-3 §6.6.3).
+    fn discard(&self, found: &Found) -> Result<Discard, BlockError> {
+        let absent = unsupported(SenseCode::UNKNOWN_COMMAND);
+        let provisioning = found.details.provisioning.ok_or(absent)?;
+        let limits = &found.details.limits;
+        if let (true, Some(most), Some(_)) = (
+            provisioning.unmap,
+            limits.maximum_unmap,
+            limits.maximum_unmap_ranges,
+        ) {
+            return Ok(Discard::Unmap(most.get()));
+        }
+        // The block of zeros comes out of the transport's own memory.
+        let fits = found.capacity.block_length().bytes() as usize <= SCRATCH;
+        if provisioning.write_same_16 && fits && self.admit_write_same().is_ok() {
+            return Ok(Discard::WriteSame(write_same_limit(limits) as u32));
+        }
+        Err(absent)
     }
 
     /// The command for a piece of a rare request has ended well.
@@ -313,24 +340,53 @@ fn memory_of(slot: &RequestSlot, command: Command) -> Result<DataPlace, BlockErr
     memory.map(DataPlace::Caller).ok_or(refused)
 }
 
-/// The most blocks of one UNMAP. A unit that announces none, or no range, does not have the command
-/// (SBC-3 §6.6.3).
-fn unmap_limit(found: &Found) -> Result<u32, BlockError> {
-    let is_known = found.details.provisioning.is_some_and(|it| it.unmap);
-    let limits = &found.details.limits;
-    let most = limits.maximum_unmap.filter(|_| is_known);
-    let most = most.filter(|_| limits.maximum_unmap_ranges.is_some());
-    most.map(core::num::NonZeroU32::get)
-        .ok_or(unsupported(SenseCode::UNKNOWN_COMMAND))
+/// How blocks are given back, and the most of one command.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Discard {
+    Unmap(u32),
+    WriteSame(u32),
 }
 
+impl Discard {
+    const fn most(self) -> u32 {
+        match self {
+            Self::Unmap(most) | Self::WriteSame(most) => most,
+        }
+    }
+}
+
+/// The blocks of the next command of a request that moves none of them.
+fn next_range(slot: &mut RequestSlot, lba: Lba, blocks: u64) -> BlockRange {
+    let blocks = u32::try_from(blocks).unwrap_or(u32::MAX);
+    let first = lba.0.saturating_add(slot.issued);
+    slot.piece = Piece {
+        first: slot.issued as u32,
+        blocks,
+    };
+    slot.issued += u64::from(blocks);
+    BlockRange { lba: first, blocks }
+}
+
+fn same(
+    range: BlockRange,
+    block_length: BlockLength,
+    what: SameBlock,
+) -> Result<Command, BlockError> {
+    let nothing = BlockError::OutOfRange {
+        lba: Lba(range.lba),
+        blocks: 0,
+    };
+    write_same(range, block_length, what).ok_or(nothing)
+}
+
+/// The most blocks of one WRITE SAME; 32 bits hold it.
 fn write_same_limit(limits: &BlockLimits) -> u64 {
     let most = limits.maximum_write_same.map(core::num::NonZeroU64::get);
     most.unwrap_or(WRITE_SAME_BLOCKS.into())
         .min(u32::MAX.into())
 }
 
-/// How many of `rest` blocks from `first` on one UNMAP of at most `most` takes: where it cannot take
+/// How many of `rest` blocks from `first` on one command of at most `most` gives back: where it cannot take
 /// all, it ends at the edge of a granule, since pieces of one are not given back.
 fn whole_granules(limits: &BlockLimits, first: u64, rest: u64, most: u32) -> u64 {
     let most = u64::from(most);

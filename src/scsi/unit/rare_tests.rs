@@ -117,12 +117,10 @@ fn number(bytes: &[u8]) -> u64 {
 }
 
 fn range_of(request: &Request) -> (u64, u64) {
+    let cdb = request.command.cdb.to_bytes();
     match request.data {
-        DataPlace::List(list) => (number(&list[8..16]), number(&list[16..20])),
-        _ => {
-            let cdb = request.command.cdb.to_bytes();
-            (number(&cdb[2..10]), number(&cdb[10..14]))
-        }
+        DataPlace::List(list) if cdb[0] == 0x42 => (number(&list[8..16]), number(&list[16..20])),
+        _ => (number(&cdb[2..10]), number(&cdb[10..14])),
     }
 }
 
@@ -143,6 +141,32 @@ mod what_a_disk_does_not_have {
             admitted(&|it| it.limits.maximum_unmap_ranges = None),
             Err(UNKNOWN)
         );
+    }
+
+    #[test]
+    fn a_disk_that_can_give_back_by_write_same_alone_needs_what_that_needs() {
+        let provisioning = details().provisioning.map(|it| Provisioning {
+            unmap: false,
+            write_same_16: true,
+            ..it
+        });
+        let mut unit = disk(Details {
+            provisioning,
+            limits: BlockLimits {
+                maximum_write_same: NonZeroU64::new(100),
+                unmap_granularity: NonZeroU32::new(8),
+                ..BlockLimits::default()
+            },
+            ..details()
+        });
+        assert_eq!(admit(&unit, unmap_of(1, 2), 0), Ok(2));
+        let cut = ranges(&mut unit, unmap_of(4, 250), 250);
+        assert_eq!(cut, [(4, 100), (104, 96), (200, 54)]);
+        unit.quirks = Quirks::NO_SAME;
+        assert_eq!(admit(&unit, unmap_of(1, 2), 0), Err(UNKNOWN));
+        unit.quirks = Quirks::empty();
+        unit.manner = Manner::Cautious;
+        assert_eq!(admit(&unit, unmap_of(1, 2), 0), Err(UNKNOWN));
     }
 
     #[test]

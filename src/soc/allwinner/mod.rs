@@ -1,4 +1,4 @@
-//! Allwinner H3 and H2+: EHCI and OHCI of every port, their PHYs, and pins for VBUS.
+//! Allwinner H3, H2+, H5, A64 and A20: EHCI and OHCI of every port, their PHYs, and pins for VBUS.
 //!
 //! | file | what |
 //! |---|---|
@@ -24,7 +24,7 @@ mod run;
 mod sequence;
 mod step;
 
-pub use chip::{Chip, H3, PortFacts, Serial};
+pub use chip::{A20, A64, AlwaysOn, Chip, H3, H5, PortFacts, Serial};
 pub use run::{Port, Vbus, bring_up, carry_out, cut_dma};
 pub use sequence::{Bank, Pin};
 pub use step::{Action, Block, Step};

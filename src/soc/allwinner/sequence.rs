@@ -132,16 +132,11 @@ impl Chip {
 
     /// Lets registers of a pin be reached.
     fn pin_gate(&self, pin: Pin) -> Step {
-        match pin.block() {
-            Block::PrcmPio => {
-                let (offset, bit) = self.prcm_pin_gate;
-                Step::set("pin gate", Block::Prcm, offset, bit)
-            }
-            _ => {
-                let (offset, bit) = self.pin_gate;
-                Step::set("pin gate", Block::Ccu, offset, bit)
-            }
-        }
+        let (block, (offset, bit)) = match (pin.block(), self.always_on) {
+            (Block::PrcmPio, Some(domain)) => (Block::Prcm, domain.pin_gate),
+            _ => (Block::Ccu, self.pin_gate),
+        };
+        Step::set("pin gate", block, offset, bit)
     }
 
     /// Switches VBUS on through a pin, active high, and gives it time. The level comes before the

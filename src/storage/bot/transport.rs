@@ -241,7 +241,7 @@ impl Transport {
                 return Ok(());
             }
             DataPlace::Scratch | DataPlace::List(_) => {
-                self.place_list(&request.data);
+                self.place_list(request);
                 return Ok(());
             }
         };

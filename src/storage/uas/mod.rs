@@ -5,6 +5,7 @@
 
 #[cfg(not(feature = "uas"))]
 pub mod absent;
+mod act;
 mod answers;
 mod ends;
 pub mod machine;

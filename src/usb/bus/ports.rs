@@ -103,8 +103,11 @@ impl<C: Driver> Bus<'_, C> {
     /// whether it is.
     pub(super) fn port_left(&mut self, device: DeviceId, now: Instant) -> bool {
         let leaving = [PortState::Resetting(device), PortState::PoweringOff(device)];
-        let is_it = |port: &&mut PortEntry| leaving.contains(&port.state);
-        let Some(entry) = self.ports.iter_mut().find(is_it) else {
+        let is_it = |port: &PortEntry| leaving.contains(&port.state);
+        let Some(index) = self.ports.iter().position(is_it) else {
+            return false;
+        };
+        let Some(entry) = self.ports.get_mut(index) else {
             return false;
         };
         let (controller, port) = (entry.controller, entry.port);
@@ -114,19 +117,63 @@ impl<C: Driver> Bus<'_, C> {
         } else {
             PortState::Waiting(now, 0)
         };
-        if cycle && let Some(driver) = self.driver(controller) {
-            driver.power_port(port, false);
+        if cycle {
+            if let Some(driver) = self.driver(controller) {
+                driver.power_port(port, false);
+            }
+            self.switch_other_half_off(index, now);
         }
         self.wake_at(now);
         true
     }
 
+    /// A socket has power while one of its halves has (xHCI 1.2 §4.19.4): the other one goes off too,
+    /// if nothing is on it.
+    fn switch_other_half_off(&mut self, index: usize, now: Instant) {
+        let Some(half) = self.other_half(index) else {
+            return;
+        };
+        let Some(entry) = self.ports.get_mut(half) else {
+            return;
+        };
+        if entry.state == PortState::Empty {
+            entry.state = PortState::Unpowered(now + POWER_OFF);
+            let (controller, port) = (entry.controller, entry.port);
+            if let Some(driver) = self.driver(controller) {
+                driver.power_port(port, false);
+            }
+        }
+    }
+
+    /// The other half of a port's socket: USB 2 and SuperSpeed have a port there each, and count their
+    /// sockets in the same order. `None` where there are more of one kind than of the other, and the
+    /// order says nothing.
+    fn other_half(&self, index: usize) -> Option<usize> {
+        let entry = self.ports.get(index)?;
+        let own = self.port_protocol(entry)?;
+        let of = |kind: bool| {
+            self.ports.iter().enumerate().filter(move |(_, other)| {
+                other.in_use
+                    && other.controller == entry.controller
+                    && (self.port_protocol(other) == Some(own)) == kind
+            })
+        };
+        if of(true).count() != of(false).count() {
+            return None;
+        }
+        let place = of(true).position(|(at, _)| at == index)?;
+        of(false).nth(place).map(|(at, _)| at)
+    }
+
     /// The same for a port whose device did not come back from its reset.
     pub fn cycle_port(&mut self, controller: ControllerId, port: RootPort, now: Instant) {
-        let is_it = |entry: &&mut PortEntry| {
+        let is_it = |entry: &PortEntry| {
             entry.in_use && entry.controller == controller && entry.port == port
         };
-        let Some(entry) = self.ports.iter_mut().find(is_it) else {
+        let Some(index) = self.ports.iter().position(is_it) else {
+            return;
+        };
+        let Some(entry) = self.ports.get_mut(index) else {
             return;
         };
         if matches!(entry.state, PortState::Enumerating | PortState::Occupied(_)) {
@@ -137,6 +184,7 @@ impl<C: Driver> Bus<'_, C> {
         if let Some(driver) = self.driver(controller) {
             driver.power_port(port, false);
         }
+        self.switch_other_half_off(index, now);
         self.wake_at(now);
     }
 

@@ -65,6 +65,8 @@ pub(crate) struct State {
     /// How often it was told how far its events were taken.
     pub(crate) acknowledged: usize,
     protocol: PortProtocol,
+    /// Ports from here on are SuperSpeed ports all the same.
+    pub(crate) super_speed_from: u8,
     memory: TestMemory,
     /// Handed out so far. Endpoint 0 of every device has the index 0.
     endpoints: u8,
@@ -173,6 +175,7 @@ impl Fake {
             mute: false,
             acknowledged: 0,
             protocol,
+            super_speed_from: u8::MAX,
             memory,
             endpoints: 0,
             devices: 0,
@@ -495,8 +498,12 @@ impl Hubs for Fake {
 }
 
 impl RootPorts for Fake {
-    fn port_protocol(&self, _port: RootPort) -> PortProtocol {
-        self.state().protocol
+    fn port_protocol(&self, port: RootPort) -> PortProtocol {
+        let state = self.state();
+        if port.0 >= state.super_speed_from {
+            return PortProtocol::Usb3;
+        }
+        state.protocol
     }
 
     fn read_port(&self, port: RootPort) -> PortStatus {

@@ -1,5 +1,5 @@
-//! What a request costs on a bus with the timing of high speed: bytes a second, and accesses to the
-//! controller's registers. The figures are printed (`cargo test … -- --nocapture`).
+//! Accesses to the controller's registers that a request costs. The figures are printed
+//! (`cargo test … -- --nocapture`); what the bus carries is in `tests/throughput`.
 
 use rootport::policy::{Policy, Queueing};
 use rootport::time::Duration;
@@ -9,9 +9,6 @@ use rootport_models::machine::Options;
 use super::{Driver, Faults, Traits, interrupting, usual};
 use crate::rig::{HIGH_PORT, POOL, Rig};
 
-/// Thirteen bulk packets of 512 bytes in each microframe (USB 2.0 §5.8.4), in bytes a second.
-const MOST: u64 = 13 * 512 * 8_000;
-
 fn rig((traits, driver): (Traits, Driver), queueing: Queueing) -> Rig {
     let mut rig = Rig::made(Options::default(), traits, Faults::none(), POOL, driver);
     rig.host.set_policy(Policy {
@@ -19,31 +16,6 @@ fn rig((traits, driver): (Traits, Driver), queueing: Queueing) -> Rig {
         ..Policy::DEFAULT
     });
     rig
-}
-
-/// Policy: 85 % of the bus; the rest is the wrappers, the status, and the host between them.
-#[test]
-fn sequential_reads_of_120_kib_take_85_percent_of_the_bus() {
-    for queueing in [Queueing::AfterCommand, Queueing::Eager] {
-        let mut rig = rig((usual(), Driver::default()), queueing);
-        let disk = rig.disk(HIGH_PORT, good_stick());
-        let bytes = 120 * 1024;
-        let ((), took) = rig.timed(|rig| {
-            for round in 0..50 {
-                rig.read(disk, round * 240, bytes).unwrap();
-            }
-        });
-        let rate = 50 * bytes as u64 * 1_000_000 / took.as_micros();
-        println!(
-            "120 KiB reads, {queueing:?}: {:.1} of {:.3} MB/s",
-            rate as f64 / 1e6,
-            MOST as f64 / 1e6
-        );
-        assert!(
-            rate * 100 >= MOST * 85,
-            "{queueing:?}: {rate} bytes a second"
-        );
-    }
 }
 
 /// Register reads and writes of a hundred reads, after some that are not counted.

@@ -4,6 +4,7 @@
 //! work, or not well. Its neighbour has another product id or release, and what the policy does must
 //! not be seen on it.
 
+mod attached;
 mod bus;
 mod capacity;
 mod identity;

@@ -59,6 +59,26 @@ fn a_long_unmap_is_cut_at_limits_and_granules() {
 }
 
 #[test]
+fn a_disk_that_gives_back_by_write_same_alone_is_told_so() {
+    let provisioning = Provisioning {
+        knows_unmap: false,
+        unmaps_by_write_same: true,
+        reads_zero: false,
+        granule: (8, 0),
+        ..Provisioning::default()
+    };
+    over_both(&disk(provisioning), |mut rig, disk, handle| {
+        // What the transport's small memory held before must not be taken for zeros.
+        rig.host.disk(disk).unmap(Lba(100), 100).unwrap();
+        assert_eq!(handle.sent(WRITE_SAME).len(), 2);
+        assert!(handle.sent(UNMAP).is_empty());
+        let given_back = |lba| handle.unit(|unit| unit.image.is_given_back(lba));
+        assert!(!given_back(103) && (104..200).all(given_back) && !given_back(200));
+        assert!(handle.unit(|unit| unit.same_blocks.iter().all(|block| *block == [0; 512])));
+    });
+}
+
+#[test]
 fn a_disk_without_unmap_is_not_sent_any() {
     over_both(&LogicalUnit::disk(16_384, 512), |mut rig, disk, handle| {
         assert_eq!(rig.host.disk(disk).unmap(Lba(0), 8), Err(UNKNOWN));

@@ -81,13 +81,10 @@ fn pieces(memory: &'static mut [u8], size: usize) -> Owned {
     pieces.map(DmaBuffer::from_static).collect()
 }
 
-/// Bytes of the pool that the controllers keep to themselves.
+/// Bytes of the pool that are in use as this.
 #[must_use]
-pub fn scratchpads(usage: &PoolUsage) -> usize {
-    Class::ALL
-        .iter()
-        .zip(usage.by_class)
-        .filter(|(class, _)| **class == Class::Scratchpad)
-        .map(|(_, bytes)| bytes)
-        .sum()
+pub fn of_class(usage: &PoolUsage, class: Class) -> usize {
+    let all = Class::ALL.iter().zip(usage.by_class);
+    let own = all.filter(|(other, _)| **other == class);
+    own.map(|(_, bytes)| bytes).sum()
 }

@@ -23,6 +23,7 @@ pub mod meter;
 pub mod workload;
 
 use rootport::block::queue::DiskId;
+use rootport::dma::Class;
 use rootport::time::Duration;
 use rootport::usb::Driver;
 use rootport::{Host, Platform};
@@ -61,9 +62,10 @@ pub fn run<P: Platform, C: Driver>(host: &mut Host<'_, P, C>, tools: Tools) -> R
     let result = measure(host, tools);
     let usage = host.pool_usage();
     println!(
-        "@memory pool={} scratchpads={}",
+        "@memory pool={} scratchpads={} bounce={}",
         usage.high_water,
-        memory::scratchpads(&usage)
+        memory::of_class(&usage, Class::Scratchpad),
+        memory::of_class(&usage, Class::Bounce)
     );
     let stopped = host.stop(STOP);
     result?;

@@ -13,7 +13,7 @@ use crate::host::Report;
 use crate::policy::Queueing;
 use crate::scsi::cdb::{DataPhase, request_sense};
 use crate::scsi::sense::Sense;
-use crate::scsi::transport::{Completion, DataPlace, Outcome, Status, TransportError};
+use crate::scsi::transport::{Completion, Outcome, Request, Status, TransportError};
 use crate::storage::quirks::Quirks;
 use crate::time::Instant;
 use crate::usb::speed::Speed;
@@ -50,10 +50,11 @@ impl Transport {
     /// Puts a command's list into the transport's own memory.
     #[cold]
     #[inline(never)]
-    pub(super) fn place_list(&self, data: &DataPlace) {
-        if let DataPlace::List(bytes) = data {
-            self.memory.write_bytes(layout::SCRATCH_AT, bytes);
-        }
+    pub(super) fn place_list(&self, request: &Request) {
+        let (at, length) = (layout::SCRATCH_AT, request.command.data.length());
+        request.data.list(length, |offset, bytes| {
+            self.memory.write_bytes(at + offset, bytes)
+        });
     }
 
     /// The device has carried out an ATA command: it has more sense data than 18 bytes (as Linux).

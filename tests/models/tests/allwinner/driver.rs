@@ -14,7 +14,7 @@ use rootport_models::controller::ehci::Traits;
 use rootport_models::device::{Link, Script, scsi::LogicalUnit};
 use rootport_models::machine::Machine;
 
-use super::rig::{broken_by, up, wired};
+use super::rig::{CHIP_H3, broken_by, up, wired};
 
 const PORT: u8 = 1;
 
@@ -35,7 +35,7 @@ fn behind(board: &Board) -> (ModelPlatform, Gated<ModelBus>) {
 fn a_disk_behind_a_board_that_is_up_is_found_and_read() {
     for before in [Before::Nothing, Before::UsbStart(&[1])] {
         let board = Board::new(before, Power::Wired);
-        up(&board, &[wired(PORT)]);
+        up(CHIP_H3, &board, &[wired(PORT)]);
         let (platform, registers) = behind(&board);
         let region = platform.coherent_region(1 << 20);
         let mut tables = Tables::<_, 1, 8, 8, 8>::new();

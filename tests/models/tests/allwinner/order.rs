@@ -3,7 +3,7 @@
 use rootport::soc::allwinner::{Action, Step};
 use rootport::time::Duration;
 
-use super::rig::{all_steps, broken_by, carry, cold, touch};
+use super::rig::{CHIP_H3, KINDS, Kind, all_steps, broken_by, carry, cold, touch};
 
 /// `second` needs `first`: with `second` moved to just before it, `first` is named.
 const NEEDS: &[(&str, &str)] = &[
@@ -23,8 +23,8 @@ const NEEDS: &[(&str, &str)] = &[
 ];
 
 /// The steps with `second` just before `first`.
-fn swapped(port: u8, second: &str, first: &str) -> Option<Vec<Step>> {
-    let mut steps = all_steps(port);
+fn swapped(kind: Kind, port: u8, second: &str, first: &str) -> Option<Vec<Step>> {
+    let mut steps = all_steps(kind, port);
     let place = |steps: &[Step], name| steps.iter().position(|step| step.name == name);
     let moved = steps.remove(place(&steps, second)?);
     steps.insert(place(&steps, first)?, moved);
@@ -34,15 +34,17 @@ fn swapped(port: u8, second: &str, first: &str) -> Option<Vec<Step>> {
 #[test]
 fn a_step_before_what_it_stands_on_is_caught() {
     for &(second, first) in NEEDS {
-        let orders: Vec<_> = (0..4)
-            .filter_map(|port| Some((port, swapped(port, second, first)?)))
+        let ports = |kind: Kind| kind.ports().map(move |port| (kind, port));
+        let places = KINDS.into_iter().flat_map(ports);
+        let orders: Vec<_> = places
+            .filter_map(|(kind, port)| Some((kind, port, swapped(kind, port, second, first)?)))
             .collect();
         assert!(!orders.is_empty(), "no port has {second:?} and {first:?}");
-        for (port, steps) in orders {
-            let board = cold(port);
+        for (kind, port, steps) in orders {
+            let board = cold(kind, port);
             let named = broken_by(|| {
-                carry(&board, steps);
-                touch(&board, port);
+                carry(kind, &board, steps);
+                touch(kind, &board, port);
             });
             // Power that comes too late is the settling's own fault.
             let expected = if second == "VBUS settling" {
@@ -50,23 +52,24 @@ fn a_step_before_what_it_stands_on_is_caught() {
             } else {
                 first
             };
-            assert_eq!(named, expected, "port {port}: {second} before {first}");
+            let place = format!("{} port {port}", kind.name);
+            assert_eq!(named, expected, "{place}: {second} before {first}");
         }
     }
 }
 
 #[test]
 fn a_millisecond_too_little_for_vbus_is_caught() {
-    let mut steps = all_steps(0);
+    let mut steps = all_steps(CHIP_H3, 0);
     let last = steps.last_mut().unwrap();
     let Action::Wait(time) = last.action else {
         panic!("the last step waits");
     };
     last.action = Action::Wait(Duration::from_micros(time.as_micros() - 1_000));
-    let board = cold(0);
+    let board = cold(CHIP_H3, 0);
     let named = broken_by(|| {
-        carry(&board, steps);
-        touch(&board, 0);
+        carry(CHIP_H3, &board, steps);
+        touch(CHIP_H3, &board, 0);
     });
     assert_eq!(named, "VBUS settling");
 }
@@ -78,7 +81,7 @@ fn a_wrong_setting_is_caught_by_its_name() {
         "PHY amplitude",
         "PHY disconnect threshold",
     ] {
-        let mut steps = all_steps(0);
+        let mut steps = all_steps(CHIP_H3, 0);
         for step in &mut steps {
             if let Action::Shift { value, .. } = &mut step.action
                 && step.name == name
@@ -86,10 +89,10 @@ fn a_wrong_setting_is_caught_by_its_name() {
                 *value ^= 1;
             }
         }
-        let board = cold(0);
+        let board = cold(CHIP_H3, 0);
         let named = broken_by(|| {
-            carry(&board, steps);
-            touch(&board, 0);
+            carry(CHIP_H3, &board, steps);
+            touch(CHIP_H3, &board, 0);
         });
         assert_eq!(named, name);
     }

@@ -3,8 +3,10 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use rootport::mmio::Bus;
-use rootport::soc::allwinner::{Bank, Block, H3, Pin, Port, Step, Vbus, bring_up, carry_out};
-use rootport_models::board::allwinner::{Before, Board, Plug, Power};
+use rootport::soc::allwinner::{
+    A20, A64, Bank, Block, Chip, H3, H5, Pin, Port, Step, Vbus, bring_up, carry_out,
+};
+use rootport_models::board::allwinner::{self as model, Before, Board, Plug, Power};
 use rootport_models::board_adapter::{BoardBus, BoardDelay};
 
 pub(crate) const SWITCH: Pin = Pin {
@@ -24,6 +26,47 @@ pub(crate) const OTG: Port = Port {
     },
 };
 
+/// A chip by the library's facts and by the model's.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kind {
+    pub(crate) name: &'static str,
+    pub(crate) chip: Chip,
+    pub(crate) model: model::Chip,
+}
+
+pub(crate) const CHIP_H3: Kind = Kind {
+    name: "H3",
+    chip: H3,
+    model: model::H3,
+};
+
+/// All chips.
+pub(crate) const KINDS: [Kind; 4] = [
+    CHIP_H3,
+    Kind {
+        name: "H5",
+        chip: H5,
+        model: model::H3,
+    },
+    Kind {
+        name: "A64",
+        chip: A64,
+        model: model::A64,
+    },
+    Kind {
+        name: "A20",
+        chip: A20,
+        model: model::A20,
+    },
+];
+
+impl Kind {
+    /// Its ports.
+    pub(crate) fn ports(self) -> impl Iterator<Item = u8> {
+        (0..4).filter(move |port| self.chip.port(*port).is_some())
+    }
+}
+
 /// A port that has its power anyway.
 pub(crate) const fn wired(number: u8) -> Port {
     Port {
@@ -33,28 +76,30 @@ pub(crate) const fn wired(number: u8) -> Port {
 }
 
 /// How the board's blocks are reached.
-pub(crate) fn blocks(board: &Board) -> impl Fn(Block) -> Option<BoardBus> {
+pub(crate) fn blocks(kind: Kind, board: &Board) -> impl Fn(Block) -> Option<BoardBus> {
     let board = board.clone();
     move |block| {
-        let (address, length) = H3.address(block)?;
+        let (address, length) = kind.chip.address(block)?;
         Some(BoardBus::new(&board, address, length))
     }
 }
 
 /// The library's bring-up.
-pub(crate) fn up(board: &Board, ports: &[Port]) {
-    bring_up(&H3, ports, &blocks(board), &mut BoardDelay(board.clone()));
+pub(crate) fn up(kind: Kind, board: &Board, ports: &[Port]) {
+    let delay = &mut BoardDelay(board.clone());
+    bring_up(&kind.chip, ports, &blocks(kind, board), delay);
 }
 
 /// Some steps of it.
-pub(crate) fn carry(board: &Board, steps: impl IntoIterator<Item = Step>) {
-    carry_out(&H3, steps, &blocks(board), &mut BoardDelay(board.clone()));
+pub(crate) fn carry(kind: Kind, board: &Board, steps: impl IntoIterator<Item = Step>) {
+    let delay = &mut BoardDelay(board.clone());
+    carry_out(&kind.chip, steps, &blocks(kind, board), delay);
 }
 
 /// What a driver does first, and what makes it see its ports: capability, a port register, and the
 /// same of the OHCI.
-pub(crate) fn touch(board: &Board, port: u8) {
-    let start = H3.port(port).unwrap().ehci;
+pub(crate) fn touch(kind: Kind, board: &Board, port: u8) {
+    let start = kind.chip.port(port).unwrap().ehci;
     let window = BoardBus::new(board, start, 0x800);
     for offset in [0x00, 0x54, 0x400, 0x454] {
         window.read32(offset);
@@ -62,20 +107,20 @@ pub(crate) fn touch(board: &Board, port: u8) {
 }
 
 /// A board that did nothing for USB, with a host's plug in the socket of port 0.
-pub(crate) fn cold(port: u8) -> Board {
+pub(crate) fn cold(kind: Kind, port: u8) -> Board {
     let power = if port == 0 {
         Power::Switched(Plug::Host)
     } else {
         Power::Wired
     };
-    Board::new(Before::Nothing, power)
+    Board::of(kind.model, Before::Nothing, power)
 }
 
 /// All steps of a port, its switch included.
-pub(crate) fn all_steps(port: u8) -> Vec<Step> {
-    let mut steps: Vec<_> = H3.port_steps(port).collect();
+pub(crate) fn all_steps(kind: Kind, port: u8) -> Vec<Step> {
+    let mut steps: Vec<_> = kind.chip.port_steps(port).collect();
     if port == 0 {
-        steps.extend(H3.vbus_steps(SWITCH));
+        steps.extend(kind.chip.vbus_steps(SWITCH));
     }
     steps
 }

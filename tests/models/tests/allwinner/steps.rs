@@ -1,40 +1,44 @@
 //! One test per step: without it, and with it after the controller was touched, the run fails and
 //! the model names that very step.
 
-use super::rig::{all_steps, broken_by, carry, cold, touch};
+use super::rig::{KINDS, Kind, all_steps, broken_by, carry, cold, touch};
 
-/// The ports that have the step.
-fn ports_with(name: &str) -> Vec<u8> {
-    let has = |port: &u8| all_steps(*port).iter().any(|step| step.name == name);
-    (0..4).filter(has).collect()
+/// The chips and ports that have the step.
+fn places_with(name: &'static str) -> impl Iterator<Item = (Kind, u8)> {
+    let ports = |kind: Kind| kind.ports().map(move |port| (kind, port));
+    let all = KINDS.into_iter().flat_map(ports);
+    all.filter(move |(kind, port)| all_steps(*kind, *port).iter().any(|step| step.name == name))
 }
 
-fn is_missed(name: &str) {
-    let ports = ports_with(name);
-    assert!(!ports.is_empty(), "no port has the step {name:?}");
-    for port in ports {
-        let rest = all_steps(port).into_iter().filter(|step| step.name != name);
-        let board = cold(port);
+fn is_missed(name: &'static str) {
+    assert!(
+        places_with(name).next().is_some(),
+        "no port has the step {name:?}"
+    );
+    for (kind, port) in places_with(name) {
+        let steps = all_steps(kind, port).into_iter();
+        let rest = steps.filter(|step| step.name != name);
+        let board = cold(kind, port);
         let named = broken_by(|| {
-            carry(&board, rest);
-            touch(&board, port);
+            carry(kind, &board, rest);
+            touch(kind, &board, port);
         });
-        assert_eq!(named, name, "port {port}");
+        assert_eq!(named, name, "{} port {port}", kind.name);
     }
 }
 
-fn is_late_after_the_first_touch(name: &str) {
-    for port in ports_with(name) {
-        let (late, rest): (Vec<_>, Vec<_>) = all_steps(port)
+fn is_late_after_the_first_touch(name: &'static str) {
+    for (kind, port) in places_with(name) {
+        let (late, rest): (Vec<_>, Vec<_>) = all_steps(kind, port)
             .into_iter()
             .partition(|step| step.name == name);
-        let board = cold(port);
+        let board = cold(kind, port);
         let named = broken_by(|| {
-            carry(&board, rest);
-            touch(&board, port);
-            carry(&board, late);
+            carry(kind, &board, rest);
+            touch(kind, &board, port);
+            carry(kind, &board, late);
         });
-        assert_eq!(named, name, "port {port}");
+        assert_eq!(named, name, "{} port {port}", kind.name);
     }
 }
 
@@ -77,8 +81,8 @@ steps! {
 
 #[test]
 fn every_step_of_every_port_has_its_tests() {
-    for port in 0..4 {
-        for step in all_steps(port) {
+    for kind in KINDS {
+        for step in kind.ports().flat_map(|port| all_steps(kind, port)) {
             assert!(TESTED.contains(&step.name), "{:?} has no test", step.name);
         }
     }

@@ -5,12 +5,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
 use super::figures::{Figure, Part};
 use super::runs::{COUNTED, COUNTED_AWAKE, FAST, IDLE, Run};
-use super::sample::{Report, Sample};
+use super::sample::{Report, cost_of_waiting, without_waiting};
 use super::traffic::Traffic;
+use super::weight::{self, Weight};
 use crate::board::{self, Board};
 use crate::image;
 
@@ -61,6 +62,8 @@ pub struct Runs {
     /// `virt`, polling, beside [`IDLE`] idle controllers.
     crowded: Report,
     board: Machine,
+    /// The smallest image with an EHCI.
+    weight: Weight,
 }
 
 impl Runs {
@@ -83,6 +86,7 @@ impl Runs {
                 .with(&["-device", "usb-ehci"].repeat(IDLE))
                 .report()?,
             board: Machine::perform(BOARD, &BOARD_CLOCK, on_board)?,
+            weight: weight::weigh(virt, &["footprint/ehci"])?,
         })
     }
 
@@ -118,12 +122,16 @@ impl Runs {
         ])
     }
 
-    /// The pool; the tables of the drivers are weighed with the smallest image.
     fn memory(&self) -> Result<Vec<Figure>> {
-        let pool = self.virt.polled.number("memory", "pool")? as f64;
-        let what = "coherent pool at most, one controller and one disk; virt";
+        let figure = |what: &str, bytes: u64| Figure::new(Part::Ehci, what, bytes as f64, "bytes");
+        let pool = self.virt.polled.number("memory", "pool")?;
+        let bounce = self.virt.polled.number("memory", "bounce")?;
+        let tables = self.weight.tables;
         Ok(vec![
-            Figure::new(Part::Ehci, what, pool, "bytes").at_most(MEMORY),
+            figure("coherent pool at most, one controller and one disk", pool),
+            figure("buffers for the ends of data among them", bounce),
+            figure("tables for one controller and one disk", tables),
+            figure("memory beyond buffers", pool - bounce + tables).at_most(MEMORY),
         ])
     }
 }
@@ -160,7 +168,8 @@ impl Machine {
             Figure::new(Part::Ehci, what, value, "instructions").at_most(REQUEST)
         };
         let asleep = self.asleep.sample(LOAD)?.each("insn")?;
-        let polled = without_waiting(self.polled.sample(LOAD)?, self.slow.sample(LOAD)?)?;
+        let (fast, slow) = (self.polled.sample(LOAD)?, self.slow.sample(LOAD)?);
+        let polled = without_waiting(fast, cost_of_waiting(fast, slow)?)?;
         let maintained = self.maintained.sample(LOAD)?.each("insn")?;
         let mut figures = vec![
             cost("interrupt, coherent", asleep),
@@ -195,31 +204,5 @@ impl Machine {
                 "doorbells",
             ),
         ])
-    }
-}
-
-/// A polled load's cost without the polls that found nothing. A slower disk has more of them and
-/// nothing else, which tells what one costs while a transfer is under way.
-fn without_waiting(fast: &Sample, slow: &Sample) -> Result<f64> {
-    let (instructions, waits) = (fast.each("insn")?, fast.each("waits")?);
-    let more = slow.each("waits")? - waits;
-    if more < waits / 10.0 {
-        bail!("the slower disk was no slower");
-    }
-    let each = (slow.each("insn")? - instructions) / more;
-    Ok(instructions - waits * each)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_waiting_costs_is_told_by_a_slower_disk() {
-        let sample = |line| Sample::parse(line).unwrap();
-        let fast = sample("@@E bare.rr4k.1 n=10 insn=30000 waits=100 err=0");
-        let slow = sample("@@E bare.rr4k.1 n=10 insn=40000 waits=200 err=0");
-        assert_eq!(without_waiting(&fast, &slow).unwrap(), 2_000.0);
-        assert!(without_waiting(&fast, &fast).is_err());
     }
 }

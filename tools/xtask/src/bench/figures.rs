@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 
 use super::runs::{IDLE, Runs};
-use super::sample::{Report, Sample};
+use super::sample::{Report, Sample, cost_of_waiting, without_waiting};
 use super::traffic::Traffic;
 
 /// One figure.
@@ -109,6 +109,8 @@ const MAINTAINED_LIMITS: [(&str, &str, f64); 5] = [
     ("sw1m.1", "1 MiB write", 42_000.0),
     ("sw1m-owned.1", "1 MiB write, owned buffer", 42_000.0),
 ];
+/// The load that a slower disk tells the cost of waiting by.
+pub(super) const WAITING: &str = "rr4k.1";
 /// Loads without a limit of their own.
 const COHERENT_OTHERS: [(&str, &str); 4] = [
     ("rw4k.1", "4 KiB random write"),
@@ -134,8 +136,9 @@ fn cost(runs: &Runs) -> Result<Vec<Figure>> {
         let value = runs.maintained.sample(name)?.each("insn")?;
         figures.push(figure("interrupt, cache maintenance", what, value).at_most(limit));
     }
+    let waiting = cost_of_waiting(runs.polled.sample(WAITING)?, runs.slow.sample(WAITING)?)?;
     for (name, what, limit) in COHERENT_LIMITS {
-        let value = without_waiting(&runs.polled, name)?;
+        let value = without_waiting(runs.polled.sample(name)?, waiting)?;
         figures.push(figure("polling, coherent, less empty polls", what, value).at_most(limit));
     }
     let value = runs.small.sample("rr4k.1")?.each("insn")?;
@@ -144,20 +147,18 @@ fn cost(runs: &Runs) -> Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// A polled load's cost, less its empty polls at the measured cost of one.
-fn without_waiting(report: &Report, name: &str) -> Result<f64> {
-    let sample = report.sample(name)?;
-    let poll = report.sample("poll.1")?.each("insn")?;
-    Ok(sample.each("insn")? - sample.each("waits")? * poll)
-}
-
 fn polls(runs: &Runs) -> Result<Vec<Figure>> {
     let poll = |report: &Report| -> Result<f64> { report.sample("poll.1")?.each("insn") };
     let (alone, crowded) = (poll(&runs.polled)?, poll(&runs.crowded)?);
+    let waiting = cost_of_waiting(runs.polled.sample(WAITING)?, runs.slow.sample(WAITING)?)?;
     let figure = |what, value| Figure::new(Part::Poll, what, value, "instructions");
     let asleep = poll(&runs.coherent)?;
     Ok(vec![
         figure("empty poll, one controller", alone).at_most(60.0),
+        figure(
+            "empty poll with its wait, while a transfer is under way",
+            waiting,
+        ),
         figure("empty poll, one controller with interrupts", asleep).at_most(60.0),
         figure(
             "more for each idle controller",
@@ -330,14 +331,6 @@ mod tests {
         let mut report = Report::default();
         lines.lines().for_each(|line| report.take(line).unwrap());
         report
-    }
-
-    #[test]
-    fn a_polled_cost_is_less_its_empty_polls() {
-        let report = report(
-            "@@E bare.rr4k.1 n=10 insn=30000 waits=40 err=0\n@@E bare.poll.1 n=1000 insn=50000 err=0",
-        );
-        assert_eq!(without_waiting(&report, "rr4k.1").unwrap(), 2_800.0);
     }
 
     #[test]

@@ -54,6 +54,8 @@ pub struct Runs {
     pub maintained: Report,
     /// Polling, hardware-coherent.
     pub polled: Report,
+    /// As `polled`, with a slower disk.
+    pub slow: Report,
     /// Polling, beside [`IDLE`] idle controllers.
     pub crowded: Report,
     /// As `coherent`, built for size.
@@ -91,6 +93,11 @@ impl Runs {
                 .report()?,
             polled: Run::new(board, "polling, coherent", fast)
                 .words("rootport.wait=polling rootport.dma=coherent")
+                .with(&COUNTED_AWAKE)
+                .report()?,
+            slow: Run::new(board, "polling, coherent, slow disk", fast)
+                .words("rootport.wait=polling rootport.dma=coherent rootport.only=rr4k.1")
+                .slow()
                 .with(&COUNTED_AWAKE)
                 .report()?,
             crowded: Run::new(board, "polling, beside idle controllers", fast)

@@ -124,6 +124,30 @@ impl Report {
     }
 }
 
+/// What a poll that finds nothing costs while a transfer is under way, with its wait: a slower disk has
+/// more of them and nothing else.
+///
+/// # Errors
+///
+/// When the slower disk was no slower.
+pub fn cost_of_waiting(fast: &Sample, slow: &Sample) -> Result<f64> {
+    let (instructions, waits) = (fast.each("insn")?, fast.each("waits")?);
+    let more = slow.each("waits")? - waits;
+    if more < waits / 10.0 {
+        bail!("the slower disk was no slower");
+    }
+    Ok((slow.each("insn")? - instructions) / more)
+}
+
+/// A polled load's cost without the polls that found nothing, each of which costs `waiting`.
+///
+/// # Errors
+///
+/// When the sample is not of a load.
+pub fn without_waiting(sample: &Sample, waiting: f64) -> Result<f64> {
+    Ok(sample.each("insn")? - sample.each("waits")? * waiting)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,5 +168,16 @@ mod tests {
         let error = report.take("@@E bare.rw4k.1 n=10 err=3").unwrap_err();
         assert_eq!(error.to_string(), "3 requests of rw4k.1 failed");
         assert!(report.take("@fail reason=no disk").is_err());
+    }
+
+    #[test]
+    fn what_waiting_costs_is_told_by_a_slower_disk() {
+        let sample = |line| Sample::parse(line).unwrap();
+        let fast = sample("@@E bare.rr4k.1 n=10 insn=30000 waits=100 err=0");
+        let slow = sample("@@E bare.rr4k.1 n=10 insn=40000 waits=200 err=0");
+        let waiting = cost_of_waiting(&fast, &slow).unwrap();
+        assert_eq!(waiting, 100.0);
+        assert_eq!(without_waiting(&fast, waiting).unwrap(), 2_000.0);
+        assert!(cost_of_waiting(&fast, &fast).is_err());
     }
 }

@@ -52,7 +52,8 @@ pub fn weigh_all(board: &Board) -> Result<Weights> {
     })
 }
 
-fn weigh(board: &Board, features: &[&str]) -> Result<Weight> {
+/// The same for one of its shapes.
+pub(super) fn weigh(board: &Board, features: &[&str]) -> Result<Weight> {
     let core = toolchain::bare_metal_core(&[&board.target])?;
     let build = Build {
         package: PACKAGE,

@@ -295,7 +295,11 @@ mod tests {
             "@wrote disk=0 partition=1 bytes=1048699 crc32={copy:08x} path=/COPY.BIN"
         )
         .unwrap();
-        text + "@flush disk=0 result=ok\n@done result=ok\n"
+        text + "\
+@flush disk=0 result=ok
+@payload bytes=1048576 milliseconds=200 changed=0
+@done result=ok
+"
     }
 
     fn judge(text: &str) -> Result<Verdict> {
@@ -330,7 +334,8 @@ mod tests {
             ("microseconds=9", "microseconds=0"),
             ("operations=2", "operations=3"),
             ("bytes=1048699", "bytes=1048576"),
-            ("result=ok\n@done", "result=failed\n@done"),
+            ("result=ok\n@payload", "result=failed\n@payload"),
+            ("changed=0", "changed=1"),
         ] {
             assert!(run.contains(truth), "{truth}");
             assert!(

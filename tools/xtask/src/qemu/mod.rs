@@ -324,10 +324,10 @@ impl Machine {
     ///
     /// # Errors
     ///
-    /// When QEMU refuses.
+    /// When QEMU has ended before.
     pub fn end_after_last_word(&mut self) -> Result<()> {
         if !self.powers_off {
-            self.qmp()?.execute("quit", json!({}))?;
+            self.qmp()?.quit()?;
         }
         Ok(())
     }

@@ -39,12 +39,7 @@ impl Qmp {
     ///
     /// When QEMU refuses it (with its words), or does not answer.
     pub fn execute(&mut self, command: &str, arguments: Value) -> Result<Value> {
-        let mut line = json!({ "execute": command, "arguments": arguments }).to_string();
-        line.push('\n');
-        self.stream
-            .get_mut()
-            .write_all(line.as_bytes())
-            .context("QEMU has ended")?;
+        self.send(command, arguments)?;
         let deadline = Instant::now() + REPLY_DEADLINE;
         loop {
             let message = self.read(deadline)?;
@@ -60,6 +55,22 @@ impl Qmp {
                 None => self.events.push_back(message),
             }
         }
+    }
+
+    /// Has the emulator end. It may be gone before its answer is.
+    ///
+    /// # Errors
+    ///
+    /// When it has ended before.
+    pub fn quit(&mut self) -> Result<()> {
+        self.send("quit", json!({}))
+    }
+
+    fn send(&mut self, command: &str, arguments: Value) -> Result<()> {
+        let mut line = json!({ "execute": command, "arguments": arguments }).to_string();
+        line.push('\n');
+        let stream = self.stream.get_mut();
+        stream.write_all(line.as_bytes()).context("QEMU has ended")
     }
 
     /// Waits for an event of that name whose data `fits`; other events are dropped.

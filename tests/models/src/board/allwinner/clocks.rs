@@ -1,21 +1,14 @@
 //! Gates, resets and USB clocks (H3 Datasheet 1.2 §4.3.5), and the always-on domain's gate.
 
-use super::PORTS;
+use super::{Chip, PORTS};
 use crate::broken::{broken, require};
 
-/// Gates and resets share their bits: EHCI of port 0 to 3, then OHCI.
-const FIRST_EHCI: u32 = 24;
-const FIRST_OHCI: u32 = 28;
-const BUS_BITS: u32 = 0xff00_0000;
-/// USBPHY_CFG_REG: PHY resets, PHY clocks, OHCI clocks.
-const FIRST_PHY_CLOCK: u32 = 8;
-const FIRST_OHCI_CLOCK: u32 = 16;
-const USB_BITS: u32 = 0x000f_0f0f;
 const PIN_GATE: u32 = 1 << 5;
 const ALWAYS_ON_PIN_GATE: u32 = 1 << 0;
 
 #[derive(Debug)]
 pub(super) struct Clocks {
+    chip: Chip,
     gates: u32,
     pin_gates: u32,
     usb: u32,
@@ -23,15 +16,11 @@ pub(super) struct Clocks {
     always_on: u32,
 }
 
-/// The bits of a port among gates and resets.
-fn bus(port: usize) -> u32 {
-    1 << (FIRST_EHCI + port as u32) | 1 << (FIRST_OHCI + port as u32)
-}
-
 impl Clocks {
     /// Nothing of USB is on; what belongs to others has odd values, to be left alone.
-    pub(super) fn new() -> Self {
+    pub(super) fn new(chip: Chip) -> Self {
         Self {
+            chip,
             gates: 0x0000_4140,
             pin_gates: 0x0000_1000,
             usb: 0,
@@ -42,18 +31,21 @@ impl Clocks {
 
     /// As after U-Boot's bring-up of a port.
     pub(super) fn start(&mut self, port: usize) {
-        self.gates |= bus(port);
-        self.resets |= bus(port);
-        self.usb |= 1 << port | 1 << (FIRST_PHY_CLOCK + port as u32);
+        self.gates |= self.chip.bus[port];
+        self.resets |= self.chip.bus[port];
+        self.usb |= 1 << port | self.chip.phy_clocks[port];
         self.pin_gates |= PIN_GATE;
     }
 
     pub(super) fn access(&mut self, offset: u32, write: Option<u32>) -> u32 {
+        let all = |bits: &[u32; PORTS]| bits.iter().fold(0, |all, bits| all | bits);
+        let bus = all(&self.chip.bus);
+        let usb = all(&self.chip.phy_clocks) | all(&self.chip.ohci_clocks) | 0xf;
         let (register, own) = match offset {
-            0x060 => (&mut self.gates, BUS_BITS),
+            0x060 => (&mut self.gates, bus),
             0x068 => (&mut self.pin_gates, PIN_GATE),
-            0x0cc => (&mut self.usb, USB_BITS),
-            0x2c0 => (&mut self.resets, BUS_BITS),
+            0x0cc => (&mut self.usb, usb),
+            0x2c0 if self.chip.has_resets => (&mut self.resets, bus),
             _ => broken!("H3 §4.3.4", "the CCU's register {offset:#x} is not USB's"),
         };
         let result = change(register, own, write);
@@ -68,8 +60,11 @@ impl Clocks {
 
     /// A controller that is not in reset keeps its clock: without it, it hangs the bus.
     fn check_running(&self) {
+        if !self.chip.has_resets {
+            return;
+        }
         for port in 0..PORTS {
-            let running = self.resets & bus(port);
+            let running = self.resets & self.chip.bus[port];
             require!(
                 running & !self.gates == 0,
                 "bring-up",
@@ -80,10 +75,10 @@ impl Clocks {
 
     /// The step that is missing before anything in a port's window can be touched.
     pub(super) fn missing_for_bus(&self, port: usize) -> Option<&'static str> {
-        let bits = bus(port);
+        let bits = self.chip.bus[port];
         if self.gates & bits != bits {
             Some("bus gates")
-        } else if self.resets & bits != bits {
+        } else if self.chip.has_resets && self.resets & bits != bits {
             Some("bus resets")
         } else {
             None
@@ -91,12 +86,12 @@ impl Clocks {
     }
 
     pub(super) fn missing_for_ohci(&self, port: usize) -> Option<&'static str> {
-        let clock = 1 << (FIRST_OHCI_CLOCK + port as u32);
-        (self.usb & clock == 0).then_some("OHCI clock")
+        let clocks = self.chip.ohci_clocks[port];
+        (self.usb & clocks != clocks).then_some("OHCI clock")
     }
 
     pub(super) fn missing_for_phy(&self, port: usize) -> Option<&'static str> {
-        if self.usb & 1 << (FIRST_PHY_CLOCK + port as u32) == 0 {
+        if self.usb & self.chip.phy_clocks[port] == 0 {
             Some("PHY clock")
         } else if self.usb & 1 << port == 0 {
             Some("PHY reset")

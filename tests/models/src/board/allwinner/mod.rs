@@ -1,4 +1,4 @@
-//! Allwinner H3 (and H2+, H5): the clock control units, the PHY control block, the PMUs, the port
+//! Allwinner H3 (and H2+, H5), A64 and A20: the clock control units, the PHY control block, the PMUs, the port
 //! controllers, and gates before EHCI and OHCI.
 //!
 //! Written from the H3 Datasheet 1.2 (§4.3 CCU, §4.22 and §4.23 port controllers) and, for the PHY,
@@ -9,6 +9,7 @@
 //!
 //! What it does not model: the controllers themselves, PLLs, dividers, MUSB.
 
+mod chip;
 mod clocks;
 mod phy;
 mod pins;
@@ -16,6 +17,7 @@ mod pins;
 use std::cell::RefCell;
 use std::rc::Rc;
 
+pub use self::chip::{A20, A64, Chip, H3};
 use self::clocks::Clocks;
 use self::phy::Phy;
 use self::pins::Pins;
@@ -26,9 +28,6 @@ use crate::device::{MILLISECOND, Nanoseconds};
 pub const PORTS: usize = 4;
 
 /// Where things are (H3 Datasheet 1.2 §4.1).
-const PHY_CONTROL: u32 = 0x01c1_9400;
-const HOSTS: u32 = 0x01c1_a000;
-const HOST_STRIDE: u32 = 0x1000;
 const CCU: u32 = 0x01c2_0000;
 const PIO: u32 = 0x01c2_0800;
 const PRCM: u32 = 0x01f0_1400;
@@ -70,6 +69,7 @@ pub enum Plug {
 
 #[derive(Debug)]
 struct State {
+    chip: Chip,
     now: Nanoseconds,
     clocks: Clocks,
     phys: [Phy; PORTS],
@@ -85,12 +85,19 @@ struct State {
 pub struct Board(Rc<RefCell<State>>);
 
 impl Board {
-    /// A board with this before it, and this power switch for port 0.
+    /// A board with an H3, with this before it, and this power switch for port 0.
     #[must_use]
     pub fn new(before: Before, power: Power) -> Self {
+        Self::of(H3, before, power)
+    }
+
+    /// The same with any chip.
+    #[must_use]
+    pub fn of(chip: Chip, before: Before, power: Power) -> Self {
         let mut state = State {
+            chip,
             now: 0,
-            clocks: Clocks::new(),
+            clocks: Clocks::new(chip),
             phys: [Phy::COLD; PORTS],
             serial: 0xdead_0000,
             to_musb: true,
@@ -100,7 +107,7 @@ impl Board {
         if let Before::UsbStart(ports) = before {
             for &port in ports {
                 state.clocks.start(port);
-                state.phys[port] = Phy::started(port);
+                state.phys[port] = Phy::started(&chip, port);
             }
             state.to_musb &= !ports.contains(&0);
         }
@@ -155,7 +162,8 @@ impl Board {
 impl State {
     /// One access; `write` has the value of a write.
     fn access(&mut self, address: u32, width: usize, write: Option<u32>) -> u32 {
-        let serial = (PHY_CONTROL..PHY_CONTROL + BLOCK).contains(&address);
+        let chip = self.chip;
+        let serial = (chip.phy_control..chip.phy_control + BLOCK).contains(&address);
         require!(
             width == 4 || serial && width == 1,
             "H3 §4.1",
@@ -168,20 +176,20 @@ impl State {
         );
         match (address & !(BLOCK - 1), address & (BLOCK - 1)) {
             (CCU, offset) => self.clocks.access(offset, write),
-            (PRCM, offset) => self.clocks.access_always_on(offset, write),
-            (PHY_CONTROL, offset) => self.phy_control(offset, width, write),
+            (PRCM, offset) if chip.has_always_on => self.clocks.access_always_on(offset, write),
+            (block, offset) if block == chip.phy_control => self.phy_control(offset, width, write),
             (PIO, offset) => {
                 self.need(self.clocks.missing_for_pins(), "a pin of PIO");
                 self.pins.access(offset, write, self.power)
             }
-            (PRCM_PIO, offset) => {
+            (PRCM_PIO, offset) if chip.has_always_on => {
                 self.need(self.clocks.missing_for_always_on_pins(), "a pin of R_PIO");
                 self.pins
                     .access_always_on(offset, write, self.power, self.now)
             }
-            (block, offset) if (HOSTS..HOSTS + PORTS as u32 * HOST_STRIDE).contains(&block) => {
-                let port = ((block - HOSTS) / HOST_STRIDE) as usize;
-                self.host(port, (block - HOSTS) % HOST_STRIDE + offset, write)
+            _ if chip.port_at(address).is_some() => {
+                let (port, offset) = chip.port_at(address).unwrap_or_default();
+                self.host(port, offset, write)
             }
             _ => broken!("H3 §4.1", "nothing of USB is at {address:#x}"),
         }
@@ -199,7 +207,7 @@ impl State {
         match offset {
             0x800.. => {
                 self.need(missing, &format!("PMU {port}"));
-                self.phys[port].access_pmu(offset - 0x800, write)
+                self.phys[port].access_pmu(&self.chip, offset - 0x800, write)
             }
             0x400.. => {
                 self.need(
@@ -225,8 +233,8 @@ impl State {
         let missing = self
             .clocks
             .missing_for_phy(port)
-            .or_else(|| self.phys[port].missing(port))
-            .or((port == 0 && self.to_musb).then_some("PHY 0 route"));
+            .or_else(|| self.phys[port].missing(&self.chip, port))
+            .or((port == 0 && self.chip.has_route && self.to_musb).then_some("PHY 0 route"));
         self.need(missing, &format!("the controller of port {port}"));
     }
 
@@ -245,8 +253,8 @@ impl State {
 
     fn phy_control(&mut self, offset: u32, width: usize, write: Option<u32>) -> u32 {
         match (offset, width) {
-            (0x10, _) => self.serial_port(width, write),
-            (0x20, 4) => {
+            (offset, _) if offset == self.chip.serial => self.serial_port(width, write),
+            (0x20, 4) if self.chip.has_route => {
                 if let Some(value) = write {
                     require!(value & !1 == 0, "OTGCTL", "{value:#x}: only bit 0 is known");
                     self.to_musb = value == 1;
@@ -289,7 +297,7 @@ impl State {
                 );
                 let address = new >> 8 & 0xff;
                 require!(
-                    new & 0xffff_0000 == 0,
+                    new & 0xffff_0000 == 0 || !self.chip.serial_is_cleared,
                     "PHYCTL",
                     "it was not cleared before a setting: {new:#010x}"
                 );

@@ -1,5 +1,6 @@
 //! One PHY: the settings that were shifted into it, and the PMU before it.
 
+use super::Chip;
 use crate::broken::{broken, require};
 
 /// PMU + 0: AHB bursts of 8 and 4, aligned ones, and the bypass of ULPI without which a controller
@@ -20,8 +21,8 @@ type Setting = (usize, &'static [bool]);
 const CALIBRATION: Setting = (0x0c, &[true]);
 /// 0x14, five bits.
 const AMPLITUDE: Setting = (0x20, &[false, false, true, false, true]);
-/// 3, two bits.
-const THRESHOLD: Setting = (0x2a, &[true, true]);
+/// Where the threshold is; its value is the chip's.
+const THRESHOLD: usize = 0x2a;
 
 impl Phy {
     /// Off, with settings that are not what is wanted.
@@ -32,9 +33,9 @@ impl Phy {
     };
 
     /// As after U-Boot's bring-up.
-    pub(super) fn started(port: usize) -> Self {
+    pub(super) fn started(chip: &Chip, port: usize) -> Self {
         let mut phy = Self::COLD;
-        for (first, bits) in wanted(port).map(|(setting, _)| setting) {
+        for (first, bits) in wanted(chip, port).map(|(setting, _)| setting) {
             phy.settings[first..first + bits.len()].copy_from_slice(bits);
         }
         phy.passby |= PASSBY;
@@ -47,10 +48,10 @@ impl Phy {
         self.settings[address as usize] = bit;
     }
 
-    pub(super) fn access_pmu(&mut self, offset: u32, write: Option<u32>) -> u32 {
+    pub(super) fn access_pmu(&mut self, chip: &Chip, offset: u32, write: Option<u32>) -> u32 {
         let (register, own) = match offset {
             0x00 => (&mut self.passby, PASSBY),
-            0x10 => (&mut self.power, SIDDQ),
+            0x10 if chip.has_phy_power => (&mut self.power, SIDDQ),
             _ => broken!("PMU", "register {offset:#x} is not known"),
         };
         if let Some(value) = write {
@@ -65,11 +66,11 @@ impl Phy {
     }
 
     /// The step that is missing before the controller can use the PHY of `port`.
-    pub(super) fn missing(&self, port: usize) -> Option<&'static str> {
-        if self.power & SIDDQ != 0 {
+    pub(super) fn missing(&self, chip: &Chip, port: usize) -> Option<&'static str> {
+        if chip.has_phy_power && self.power & SIDDQ != 0 {
             return Some("PHY power");
         }
-        for ((first, bits), step) in wanted(port) {
+        for ((first, bits), step) in wanted(chip, port) {
             if self.settings[first..first + bits.len()] != *bits {
                 return Some(step);
             }
@@ -79,10 +80,10 @@ impl Phy {
 }
 
 /// What a PHY's settings must be, with their steps.
-fn wanted(port: usize) -> impl Iterator<Item = (Setting, &'static str)> {
+fn wanted(chip: &Chip, port: usize) -> impl Iterator<Item = (Setting, &'static str)> + use<> {
     let calibration = (port == 0).then_some((CALIBRATION, "PHY calibration"));
     calibration.into_iter().chain([
         (AMPLITUDE, "PHY amplitude"),
-        (THRESHOLD, "PHY disconnect threshold"),
+        ((THRESHOLD, chip.threshold), "PHY disconnect threshold"),
     ])
 }

@@ -79,6 +79,8 @@ pub(super) fn limits(unit: &LogicalUnit, body: &mut [u8]) {
     if let Some(it) = unit.provisioning.filter(|it| it.knows_unmap) {
         body[16..20].copy_from_slice(&it.maximum_blocks.to_be_bytes());
         body[20..24].copy_from_slice(&it.maximum_ranges.to_be_bytes());
+    }
+    if let Some(it) = unit.provisioning {
         body[24..28].copy_from_slice(&it.granule.0.to_be_bytes());
         body[28..32].copy_from_slice(&(0x8000_0000 | it.granule.1).to_be_bytes());
     }
@@ -160,6 +162,7 @@ fn refuse_write_same(
 fn write_same(unit: &mut LogicalUnit, cdb: &[u8], data: &[u8]) -> Option<Sense> {
     let extent = Extent::of(cdb)?;
     let range = extent.lba..extent.end();
+    unit.same_blocks.push(data.to_vec());
     if let Some(lba) = unit.first_bad(range.clone()) {
         return Some(Sense::WRITE_ERROR.at(lba));
     }

@@ -126,6 +126,8 @@ pub struct LogicalUnit {
     pub provisioning: Option<Provisioning>,
     /// The most blocks of a WRITE SAME, as page B0 tells; `None`: the command is unknown.
     pub maximum_write_same: Option<u64>,
+    /// The block of every WRITE SAME that came, oldest first.
+    pub same_blocks: Vec<Vec<u8>>,
     /// The ATA disk behind it, if it is a bridge that passes ATA commands.
     pub ata: Option<AtaDisk>,
     /// How long commands take.
@@ -186,6 +188,7 @@ impl LogicalUnit {
             forced: Forced::Honoured,
             provisioning: None,
             maximum_write_same: None,
+            same_blocks: Vec::new(),
             ata: None,
             timing: Timing::default(),
             scripted: BTreeMap::new(),

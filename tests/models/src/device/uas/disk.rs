@@ -24,6 +24,7 @@ pub enum Offer {
 #[derive(Debug)]
 pub struct UasScript {
     link: Link,
+    ids: (u16, u16),
     offer: Offer,
     burst: u8,
     streams_exponent: u8,
@@ -44,6 +45,7 @@ impl UasScript {
     pub fn new() -> Self {
         Self {
             link: Link::High,
+            ids: (0x1234, 0x0a5d),
             offer: Offer::UasAlone,
             burst: 15,
             streams_exponent: 4,
@@ -57,6 +59,13 @@ impl UasScript {
     #[must_use]
     pub fn speed(mut self, link: Link) -> Self {
         self.link = link;
+        self
+    }
+
+    /// Vendor and product id.
+    #[must_use]
+    pub fn ids(mut self, vendor: u16, product: u16) -> Self {
+        self.ids = (vendor, product);
         self
     }
 
@@ -117,8 +126,9 @@ impl UasScript {
         let mut function = Uas::new(Target::new(self.units, violations.clone()), streams);
         function.faults = self.faults;
         function.manners = self.manners;
-        let (offer, shape) = (self.offer, (self.burst, self.streams_exponent));
-        let describe = move |link| descriptors(link, offer, shape);
+        let (ids, offer) = (self.ids, self.offer);
+        let shape = (self.burst, self.streams_exponent);
+        let describe = move |link| descriptors(link, ids, offer, shape);
         UasDisk {
             shared: Arc::new(Mutex::new(Device::new(
                 self.link, function, violations, describe,
@@ -127,7 +137,12 @@ impl UasScript {
     }
 }
 
-fn descriptors(link: Link, offer: Offer, (burst, exponent): (u8, u8)) -> Descriptors {
+fn descriptors(
+    link: Link,
+    ids: (u16, u16),
+    offer: Offer,
+    (burst, exponent): (u8, u8),
+) -> Descriptors {
     let pipe = |number: usize| {
         let address = PIPES[number];
         let endpoint = Endpoint::bulk(address, link);
@@ -155,7 +170,7 @@ fn descriptors(link: Link, offer: Offer, (burst, exponent): (u8, u8)) -> Descrip
                 .interface(uas.alternate(1))
         }
     };
-    Descriptors::new(link, 0x1234, 0x0a5d).configuration(configuration)
+    Descriptors::new(link, ids.0, ids.1).configuration(configuration)
 }
 
 /// A UAS disk. Clones are the same disk: one goes into the machine, the other stays with the test.

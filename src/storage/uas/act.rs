@@ -1,0 +1,279 @@
+//! What the transport does when the [`Machine`](super::machine::Machine) asks for it: transfers,
+//! operations on pipes, the ends of commands.
+//!
+//! The other half of [`transport`](super::transport), where everything comes in. Nothing is decided
+//! here: a transfer that the controller does not take ends in a reset of the port.
+
+use super::ends::outcome_of;
+use super::machine::{Action, End, Input, Mode, UasPipe};
+use super::memory::slot_mut;
+use super::transport::{QUIET, Tools, Transport, part};
+use super::wire::{CommandUnit, ScsiStatus, Tag, TaskFunction, TaskUnit};
+use crate::dma::{Dma, Segment};
+use crate::host::{HostError, Report};
+use crate::scsi::cdb::DataPhase;
+use crate::scsi::transport::TransportError;
+use crate::time::{Duration, Instant};
+use crate::usb::operation::Operation;
+use crate::usb::{Bus, Driver, Pipe, UsbError};
+
+/// How long the data of a command may take to be seen behind its good status. Policy: they were on
+/// the wire before it; a controller's driver may look at the pipes in another order.
+const LINGER: Duration = Duration::from_millis(5);
+
+/// How long a pipe may take to be made usable before the device counts as broken. Policy.
+const OPERATION_TIMEOUT: Duration = Duration::from_secs(5);
+
+impl Transport {
+    /// Carries out what the machine wants.
+    #[inline]
+    pub(super) fn run<C: Driver, D: Dma>(&mut self, tools: &mut Tools<'_, '_, C, D>) {
+        while !self.quiescent {
+            if self.machine.is_quiet() {
+                return self.note_step();
+            }
+            let queued = match self.machine.next_action() {
+                Action::Wait => return self.note_step(),
+                Action::ReadStatus(stream) => self.read_status(tools.bus, stream),
+                Action::QueueData(tag, from) => self.queue_data(tools, tag, from),
+                Action::SendCommand(tag) => self.send(tools.bus, tag, CommandUnit::LENGTH),
+                Action::SendTask(tag, function, lun) => self.send_task(tools, tag, function, lun),
+                Action::Finish(tag, end) => {
+                    self.finish(tools, tag, end);
+                    Ok(())
+                }
+                Action::Linger(tag) => {
+                    let deadline = tools.now + LINGER;
+                    if let Some(slot) = slot_mut(tools.commands, self.base, tag) {
+                        slot.deadline = deadline;
+                    }
+                    self.deadline = self.deadline.min(deadline);
+                    Ok(())
+                }
+                Action::Recall(pipe) => {
+                    self.name_streams(tools.bus, pipe);
+                    let operation = Operation::Recall(self.pipe(pipe).handle);
+                    self.operate(tools, operation);
+                    Ok(())
+                }
+                Action::ClearHalt(pipe) => {
+                    self.name_streams(tools.bus, pipe);
+                    let pipe = self.pipe(pipe);
+                    let operation = Operation::ClearHalt(pipe.handle, pipe.address);
+                    self.operate(tools, operation);
+                    Ok(())
+                }
+                Action::GiveUp => return self.get_stuck(tools.bus),
+            };
+            if queued.is_err() {
+                // The controller takes no transfer where one must go: only a new start can help.
+                return self.get_stuck(tools.bus);
+            }
+        }
+    }
+
+    /// Notices when the device falls out of step, and when it is back.
+    #[inline]
+    fn note_step(&mut self) {
+        let was_held_up = self.held_up;
+        self.held_up = !self.machine.takes_commands();
+        self.resumed |= was_held_up && !self.held_up;
+    }
+
+    /// Says which streams of a pipe an operation is about.
+    fn name_streams<C: Driver>(&self, bus: &mut Bus<'_, C>, pipe: UasPipe) {
+        if self.machine.mode() == Mode::Streams {
+            for tag in self.machine.to_take_back(pipe) {
+                bus.name_stream(self.pipe(pipe), tag.number());
+            }
+        }
+    }
+
+    /// The commands end when the device was closed, and not before: their memory may be reached.
+    #[cold]
+    pub(super) fn get_stuck<C: Driver>(&mut self, bus: &Bus<'_, C>) {
+        self.gone();
+        if !bus.is_leaving(self.pipes.status.device) {
+            self.stuck = true;
+            self.deadline = Instant::from_micros(0);
+        }
+    }
+
+    fn pipe(&self, pipe: UasPipe) -> &Pipe {
+        match pipe {
+            UasPipe::Command => &self.pipes.command,
+            UasPipe::Status => &self.pipes.status,
+            UasPipe::DataIn => &self.pipes.data_in,
+            UasPipe::DataOut => &self.pipes.data_out,
+        }
+    }
+
+    /// The stream of a tag; none without streams.
+    #[inline]
+    fn stream(&self, tag: Tag) -> u16 {
+        match self.machine.mode() {
+            Mode::Streams => tag.number(),
+            Mode::Ready => 0,
+        }
+    }
+
+    #[inline]
+    pub(super) fn read_status<C: Driver>(
+        &self,
+        bus: &mut Bus<'_, C>,
+        stream: Option<Tag>,
+    ) -> Result<(), HostError> {
+        let memory = self
+            .memory
+            .raw(self.layout.status(stream), self.layout.status_length());
+        let segments = [memory.map(Segment::from).ok_or(HostError::TooLong)?];
+        let number = stream.map_or(0, Tag::number);
+        let tag = number << part::BITS | part::STATUS;
+        let pipe = &self.pipes.status;
+        bus.send_on(pipe, number, self.function, tag, &segments, Report::Always)
+    }
+
+    #[inline]
+    pub(super) fn queue_data<C: Driver, D: Dma>(
+        &self,
+        tools: &mut Tools<'_, '_, C, D>,
+        tag: Tag,
+        from: u32,
+    ) -> Result<(), HostError> {
+        let slot = slot_mut(tools.commands, self.base, tag).ok_or(HostError::Stale)?;
+        let expected = self.machine.expected(tag);
+        let pipe = match expected {
+            DataPhase::Out(_) => &self.pipes.data_out,
+            DataPhase::In(_) | DataPhase::None => &self.pipes.data_in,
+        };
+        let transfer = tag.number() << part::BITS | part::DATA;
+        let (stream, function) = (self.stream(tag), self.function);
+        let report = Report::WithoutInterrupt;
+        let mut send = |segments: &[Segment]| {
+            let bus = &mut *tools.bus;
+            bus.send_on(pipe, stream, function, transfer, segments, report)
+        };
+        match &slot.mapping {
+            Some(mapping) => match mapping.whole() {
+                Some(whole) if from == 0 => send(&[whole]),
+                _ => {
+                    let mut rest = [Segment::EMPTY; 3];
+                    let count = skip(mapping.pieces().as_slice(), from, &mut rest);
+                    send(rest.get(..count).unwrap_or_default())
+                }
+            },
+            None => {
+                let at = self.layout.scratch() + from as usize;
+                let left = expected.length().saturating_sub(from);
+                let memory = self.memory.raw(at, left as usize);
+                send(&[memory.map(Segment::from).ok_or(HostError::TooLong)?])
+            }
+        }
+    }
+
+    /// Sends the unit that was written for a tag.
+    #[inline]
+    pub(super) fn send<C: Driver>(
+        &mut self,
+        bus: &mut Bus<'_, C>,
+        tag: Tag,
+        length: usize,
+    ) -> Result<(), HostError> {
+        let memory = self.memory.raw(self.layout.unit(tag), length);
+        let segments = [memory.map(Segment::from).ok_or(HostError::TooLong)?];
+        let transfer = tag.number() << part::BITS | part::COMMAND;
+        let report = if self.quiet < QUIET {
+            self.quiet += 1;
+            Report::Unexpected
+        } else {
+            self.quiet = 0;
+            Report::WithoutInterrupt
+        };
+        let pipe = &self.pipes.command;
+        bus.send(pipe, self.function, transfer, &segments, report)
+    }
+
+    fn send_task<C: Driver, D: Dma>(
+        &mut self,
+        tools: &mut Tools<'_, '_, C, D>,
+        tag: Tag,
+        function: TaskFunction,
+        lun: u8,
+    ) -> Result<(), HostError> {
+        let unit = TaskUnit { tag, function, lun };
+        self.memory
+            .write_bytes(self.layout.unit(tag), &unit.to_bytes());
+        let deadline = tools.now + self.task_timeout;
+        self.task = Some((tag, deadline));
+        self.deadline = self.deadline.min(deadline);
+        self.send(tools.bus, tag, TaskUnit::LENGTH)
+    }
+
+    /// Begins an operation on the device, or puts it behind the one under way.
+    pub(super) fn operate<C: Driver, D: Dma>(
+        &mut self,
+        tools: &mut Tools<'_, '_, C, D>,
+        operation: Operation,
+    ) {
+        self.operation = tools.now + OPERATION_TIMEOUT;
+        self.deadline = self.deadline.min(self.operation);
+        let device = self.pipes.status.device;
+        match tools.bus.operate(device, operation, tools.now) {
+            Ok(()) => {}
+            Err(UsbError::Busy) => self.waiting = Some(operation),
+            // The device is being closed: the commands end with that.
+            Err(UsbError::Disconnected) if tools.bus.is_leaving(device) => self.gone(),
+            Err(error) => self.machine.step(Input::Operated(Err(error))),
+        }
+    }
+
+    #[inline]
+    fn finish<C: Driver, D: Dma>(&mut self, tools: &mut Tools<'_, '_, C, D>, tag: Tag, end: End) {
+        let status = match end {
+            End::Status { status, .. } => Some(status),
+            End::Failed(_) => None,
+        };
+        if status == Some(ScsiStatus::TaskSetFull) {
+            self.refused.insert(tag);
+        }
+        let Some(slot) = slot_mut(tools.commands, self.base, tag) else {
+            return;
+        };
+        let outcome = match outcome_of(end) {
+            Err(TransportError::Timeout) if self.overtaken.contains(tag) => {
+                Err(TransportError::Neighbour)
+            }
+            outcome => outcome,
+        };
+        if outcome == Err(TransportError::Timeout) {
+            self.overtaken = self.flying.without(self.ended);
+        }
+        if let Some(mapping) = slot.mapping.take() {
+            let moved = outcome.map_or(0, |completion| completion.moved as usize);
+            mapping.unmap(tools.dma, moved);
+        }
+        slot.outcome = Some(outcome);
+        slot.deadline = Instant::NEVER;
+        self.ended.insert(tag);
+    }
+}
+
+/// Leaves the first `bytes` of a list of pieces out. Returns how many pieces are left.
+fn skip(segments: &[Segment], mut bytes: u32, rest: &mut [Segment; 3]) -> usize {
+    let mut count = 0;
+    for segment in segments {
+        let skipped = bytes.min(segment.length());
+        bytes -= skipped;
+        if skipped < segment.length()
+            && let Some(slot) = rest.get_mut(count)
+        {
+            *slot = segment.behind(skipped);
+            count += 1;
+        }
+    }
+    count
+}
+
+#[cfg(test)]
+#[path = "act_tests.rs"]
+mod tests;
