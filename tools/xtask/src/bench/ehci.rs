@@ -157,7 +157,7 @@ impl Machine {
                 .with(clock)
                 .report()?,
             asleep_traffic: run("traced, asleep", ASLEEP).traffic()?,
-            polled_traffic: run("traced, polling", POLLED).traffic()?,
+            polled_traffic: run("traced, polling", DOZING).traffic()?,
         })
     }
 
