@@ -158,7 +158,8 @@ fn polls(runs: &Runs) -> Result<Vec<Figure>> {
         figure(
             "empty poll with its wait, while a transfer is under way",
             waiting,
-        ),
+        )
+        .at_most(60.0),
         figure("empty poll, one controller with interrupts", asleep).at_most(60.0),
         figure(
             "more for each idle controller",
