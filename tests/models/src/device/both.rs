@@ -1,15 +1,13 @@
 //! A bridge with both transports over one disk: Bulk-Only as alternate setting 0 of its interface, UAS
 //! as setting 1, as nearly all bridges with UAS have them.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
 use super::base::{Answer, Device, Function, Given, Request, Reset, Taken, Wire};
 use super::bot::BulkOnly;
 use super::descriptor::{Configuration, Descriptors, Endpoint, Interface};
 use super::scsi::{LogicalUnit, Target};
 use super::setup::Setup;
 use super::uas::{Fault, Manners, Uas};
-use super::{Link, Nanoseconds, Packet, Reply, UsbDevice, Violation, Violations};
+use super::{Link, Nanoseconds, Shared, Violations};
 
 /// Bulk IN and bulk OUT of the Bulk-Only setting; UAS has others.
 const BULK_ONLY: (u8, u8) = (0x85, 0x06);
@@ -211,9 +209,7 @@ impl BothScript {
                 .controls
                 .always(Request::SET_INTERFACE, Answer::Stall);
         }
-        BothDisk {
-            shared: Arc::new(Mutex::new(device)),
-        }
+        Shared::new(device)
     }
 }
 
@@ -242,10 +238,7 @@ fn descriptors(link: Link, ids: (u16, u16), max_power: u8, exponent: u8) -> Desc
 
 /// A disk behind such a bridge. Clones are the same disk: one goes into the machine, the other stays
 /// with the test.
-#[derive(Clone)]
-pub struct BothDisk {
-    shared: Arc<Mutex<Device<Both>>>,
-}
+pub type BothDisk = Shared<Both>;
 
 impl BothDisk {
     /// How many commands came over UAS, and how many over Bulk-Only.
@@ -256,69 +249,10 @@ impl BothDisk {
         (uas.exchanges.len(), bulk_only.exchanges.len())
     }
 
-    /// The ends of all bus resets.
-    #[must_use]
-    pub fn bus_resets(&self) -> Vec<Nanoseconds> {
-        self.lock().trace.resets.clone()
-    }
-
     /// A block of unit 0 as the host would read it.
     #[must_use]
     pub fn block(&self, lba: u64) -> Vec<u8> {
         let device = self.lock();
         device.function.uas.target.units[0].image.block(lba)
-    }
-
-    /// Changes anything while it runs.
-    pub fn change<R>(&self, work: impl FnOnce(&mut Device<Both>) -> R) -> R {
-        work(&mut self.lock())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Device<Both>> {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl UsbDevice for BothDisk {
-    fn link(&self, now: Nanoseconds) -> Option<Link> {
-        self.lock().link(now)
-    }
-
-    fn link_changes_at(&self, now: Nanoseconds) -> Option<Nanoseconds> {
-        self.lock().link_changes_at(now)
-    }
-
-    fn power_on(&mut self, now: Nanoseconds) {
-        self.lock().power_on(now);
-    }
-
-    fn power_off(&mut self, now: Nanoseconds) {
-        self.lock().power_off(now);
-    }
-
-    fn bus_reset(&mut self, now: Nanoseconds, link: Link) {
-        self.lock().bus_reset(now, link);
-    }
-
-    fn transact(
-        &mut self,
-        now: Nanoseconds,
-        address: u8,
-        endpoint: u8,
-        packet: Packet<'_>,
-    ) -> Reply {
-        self.lock().transact(now, address, endpoint, packet)
-    }
-
-    fn ready_at(&self, endpoint: u8, stream: u16) -> Option<Nanoseconds> {
-        self.lock().ready_at(endpoint, stream)
-    }
-
-    fn streams_ready(&self, now: Nanoseconds, endpoint: u8) -> Vec<(Nanoseconds, u16)> {
-        self.lock().streams_ready(now, endpoint)
-    }
-
-    fn violations(&self) -> Vec<Violation> {
-        UsbDevice::violations(&*self.lock())
     }
 }

@@ -1,29 +1,15 @@
-//! [`Disk`]: a modelled Bulk-Only disk to plug in, and at the same time the test's handle on it.
-//!
-//! Clones are the same disk: one goes into the machine, the other stays with the test, which asks
-//! what the host did and changes the disk while it runs. Made by a [`Script`](super::Script).
+//! [`Disk`]: what a test may ask a Bulk-Only disk. Made by a [`Script`](super::Script).
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-use super::base::{Device, Request};
+use super::base::Request;
 use super::bot::{BulkOnly, Exchange};
 use super::scsi::{Command, LogicalUnit};
 use super::setup::Setup;
-use super::{Link, Nanoseconds, Packet, Reply, UsbDevice, Violation, Violations};
+use super::{Nanoseconds, Shared};
 
 /// A Bulk-Only disk.
-#[derive(Clone)]
-pub struct Disk {
-    shared: Arc<Mutex<Device<BulkOnly>>>,
-}
+pub type Disk = Shared<BulkOnly>;
 
 impl Disk {
-    pub(super) fn new(device: Device<BulkOnly>) -> Self {
-        Self {
-            shared: Arc::new(Mutex::new(device)),
-        }
-    }
-
     /// Every SCSI command that came, oldest first.
     #[must_use]
     pub fn commands(&self) -> Vec<Command> {
@@ -95,12 +81,6 @@ impl Disk {
         self.lock().trace.stalls.clone()
     }
 
-    /// The ends of all bus resets.
-    #[must_use]
-    pub fn bus_resets(&self) -> Vec<Nanoseconds> {
-        self.lock().trace.resets.clone()
-    }
-
     /// The moments at which power came.
     #[must_use]
     pub fn power_ons(&self) -> Vec<Nanoseconds> {
@@ -132,71 +112,5 @@ impl Disk {
             .get_mut(lun)
             .expect("no such logical unit");
         work(unit)
-    }
-
-    /// Changes anything else: hooks, control table, recovery times.
-    pub fn change<R>(&self, work: impl FnOnce(&mut Device<BulkOnly>) -> R) -> R {
-        work(&mut self.lock())
-    }
-
-    /// Pulls the plug at the transaction with this number from now on, counted from 1. That one gets
-    /// no answer any more.
-    pub fn pull_at(&self, transaction: u64) {
-        self.lock().pulled_after = Some(transaction);
-    }
-
-    /// Puts the plug back in after [`Self::pull_at`]: the next power-on finds the disk.
-    pub fn put_back(&self) {
-        self.lock().pulled_after = None;
-    }
-
-    /// What the host did wrong; a test that provokes it must take it.
-    #[must_use]
-    pub fn faults(&self) -> Violations {
-        self.lock().violations.clone()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Device<BulkOnly>> {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl UsbDevice for Disk {
-    fn link(&self, now: Nanoseconds) -> Option<Link> {
-        self.lock().link(now)
-    }
-
-    fn link_changes_at(&self, now: Nanoseconds) -> Option<Nanoseconds> {
-        self.lock().link_changes_at(now)
-    }
-
-    fn power_on(&mut self, now: Nanoseconds) {
-        self.lock().power_on(now);
-    }
-
-    fn power_off(&mut self, now: Nanoseconds) {
-        self.lock().power_off(now);
-    }
-
-    fn bus_reset(&mut self, now: Nanoseconds, link: Link) {
-        self.lock().bus_reset(now, link);
-    }
-
-    fn transact(
-        &mut self,
-        now: Nanoseconds,
-        address: u8,
-        endpoint: u8,
-        packet: Packet<'_>,
-    ) -> Reply {
-        self.lock().transact(now, address, endpoint, packet)
-    }
-
-    fn ready_at(&self, endpoint: u8, stream: u16) -> Option<Nanoseconds> {
-        self.lock().ready_at(endpoint, stream)
-    }
-
-    fn violations(&self) -> Vec<Violation> {
-        UsbDevice::violations(&*self.lock())
     }
 }

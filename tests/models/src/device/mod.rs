@@ -19,7 +19,7 @@
 //! | for | look at |
 //! |---|---|
 //! | a faulty disk in a few lines | [`Script`], and [`field`] for those that are there already |
-//! | what the host did to it | [`Disk`], the handle that stays with the test |
+//! | what the host did to it | [`Shared`], the handle that stays with the test: a [`Disk`], say |
 //! | another class or transport | [`base::Function`] behind [`base::Device`] |
 //! | SCSI without a transport | [`scsi::Target`] |
 //! | a test of a device alone | [`packet_host::PacketHost`] |
@@ -37,12 +37,14 @@ pub mod packet_host;
 mod script;
 pub mod scsi;
 pub mod setup;
+mod shared;
 pub mod uas;
 mod violation;
 
 pub use both::{Both, BothDisk, BothScript};
 pub use disk::Disk;
 pub use script::Script;
+pub use shared::Shared;
 pub use uas::{UasDisk, UasScript};
 pub use violation::{Violation, Violations};
 

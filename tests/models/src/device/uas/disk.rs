@@ -1,11 +1,9 @@
-//! [`UasDisk`]: a modelled UAS disk to plug in, and at the same time the test's handle on it.
-
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+//! [`UasDisk`]: how a test makes a UAS disk, and what it may ask it.
 
 use super::super::base::Device;
 use super::super::descriptor::{Configuration, Descriptors, Endpoint, Interface};
 use super::super::scsi::{LogicalUnit, Target};
-use super::super::{Link, Nanoseconds, Packet, Reply, UsbDevice, Violation, Violations};
+use super::super::{Link, Shared, Violations};
 use super::fault::{Fault, Manners};
 use super::machine::{Exchange, PIPES, Task, Uas};
 
@@ -129,11 +127,7 @@ impl UasScript {
         let (ids, offer) = (self.ids, self.offer);
         let shape = (self.burst, self.streams_exponent);
         let describe = move |link| descriptors(link, ids, offer, shape);
-        UasDisk {
-            shared: Arc::new(Mutex::new(Device::new(
-                self.link, function, violations, describe,
-            ))),
-        }
+        Shared::new(Device::new(self.link, function, violations, describe))
     }
 }
 
@@ -174,10 +168,7 @@ fn descriptors(
 }
 
 /// A UAS disk. Clones are the same disk: one goes into the machine, the other stays with the test.
-#[derive(Clone)]
-pub struct UasDisk {
-    shared: Arc<Mutex<Device<Uas>>>,
-}
+pub type UasDisk = Shared<Uas>;
 
 impl UasDisk {
     /// Every command as it travelled, oldest first.
@@ -200,12 +191,6 @@ impl UasDisk {
         depths.max().unwrap_or(0)
     }
 
-    /// The ends of all bus resets.
-    #[must_use]
-    pub fn bus_resets(&self) -> Vec<Nanoseconds> {
-        self.lock().trace.resets.clone()
-    }
-
     /// A block of unit 0 as the host would read it.
     #[must_use]
     pub fn block(&self, lba: u64) -> Vec<u8> {
@@ -218,69 +203,5 @@ impl UasDisk {
     pub fn durable_block(&self, lba: u64) -> Vec<u8> {
         let device = self.lock();
         device.function.target.units[0].image.durable(lba)
-    }
-
-    /// The plug is pulled at the n-th transaction from now on.
-    pub fn pull_at(&self, transaction: u64) {
-        self.lock().pulled_after = Some(transaction);
-    }
-
-    /// Changes anything while it runs.
-    pub fn change<R>(&self, work: impl FnOnce(&mut Device<Uas>) -> R) -> R {
-        work(&mut self.lock())
-    }
-
-    /// What the host did wrong; a test that provokes it must take it.
-    #[must_use]
-    pub fn faults(&self) -> Violations {
-        self.lock().violations.clone()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Device<Uas>> {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl UsbDevice for UasDisk {
-    fn link(&self, now: Nanoseconds) -> Option<Link> {
-        self.lock().link(now)
-    }
-
-    fn link_changes_at(&self, now: Nanoseconds) -> Option<Nanoseconds> {
-        self.lock().link_changes_at(now)
-    }
-
-    fn power_on(&mut self, now: Nanoseconds) {
-        self.lock().power_on(now);
-    }
-
-    fn power_off(&mut self, now: Nanoseconds) {
-        self.lock().power_off(now);
-    }
-
-    fn bus_reset(&mut self, now: Nanoseconds, link: Link) {
-        self.lock().bus_reset(now, link);
-    }
-
-    fn transact(
-        &mut self,
-        now: Nanoseconds,
-        address: u8,
-        endpoint: u8,
-        packet: Packet<'_>,
-    ) -> Reply {
-        self.lock().transact(now, address, endpoint, packet)
-    }
-
-    fn ready_at(&self, endpoint: u8, stream: u16) -> Option<Nanoseconds> {
-        self.lock().ready_at(endpoint, stream)
-    }
-
-    fn streams_ready(&self, now: Nanoseconds, endpoint: u8) -> Vec<(Nanoseconds, u16)> {
-        self.lock().streams_ready(now, endpoint)
-    }
-
-    fn violations(&self) -> Vec<Violation> {
-        UsbDevice::violations(&*self.lock())
     }
 }
