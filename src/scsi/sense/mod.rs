@@ -52,13 +52,13 @@ pub enum SenseKey {
 }
 
 impl SenseKey {
-    /// From the four bits of both formats; the others are dropped.
     /// The key's number, 0 to 15.
     #[must_use]
     pub const fn code(self) -> u8 {
         self as u8
     }
 
+    /// From the four bits of both formats; the others are dropped.
     const fn from_bits(bits: u8) -> Self {
         match bits & 0x0f {
             0x0 => Self::NoSense,
