@@ -11,7 +11,7 @@ use super::wire::{Cbw, Csw, CswFault, CswStatus, Lun};
 use crate::dma::{
     Allocation, Class, DataDirection, Dma, Mapping, Owner, PoolError, Rules, Segment, SegmentRules,
 };
-use crate::host::{HostError, Outcome, Report};
+use crate::host::{Outcome, Report};
 use crate::policy::Queueing;
 use crate::scsi::cdb::{Command, DataPhase};
 use crate::scsi::transport::{
@@ -20,12 +20,15 @@ use crate::scsi::transport::{
 };
 use crate::time::{Duration, Instant};
 use crate::usb::operation::Operation;
-use crate::usb::setup::{Direction, SetupPacket};
+use crate::usb::setup::Direction;
 use crate::usb::{Bus, Driver, Pipe, UsbError};
 
 mod honours;
+mod queue;
+mod recover;
 
 use honours::Sensing;
+use queue::Follows;
 
 /// Where things lie in the transport's memory.
 mod layout {
@@ -56,13 +59,6 @@ mod part {
     pub(super) const DATA: u16 = 1;
     pub(super) const STATUS: u16 = 2;
     pub(super) const BITS: u32 = 2;
-}
-
-/// What is queued behind the data on its pipe before the controller is told.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Follows {
-    Nothing,
-    Status,
 }
 
 /// Counters of copies, for the figures that a user may ask for.
@@ -285,7 +281,6 @@ impl Transport {
         self.act_start(bus, action);
     }
 
-    /// Queues what begins a command. A pipe that takes no transfer is noticed at the deadline.
     /// Begins a command of the transport's own.
     #[cold]
     #[inline(never)]
@@ -299,6 +294,7 @@ impl Transport {
         self.start(bus, lun, command, deadline);
     }
 
+    /// Queues what begins a command. A pipe that takes no transfer is noticed at the deadline.
     #[inline]
     fn act_start<C: Driver>(&mut self, bus: &mut Bus<'_, C>, action: Action) {
         let queued = match action {
@@ -433,80 +429,6 @@ impl Transport {
         None
     }
 
-    /// Carries out what only a command that went wrong asks for.
-    #[cold]
-    fn recover<C: Driver>(
-        &mut self,
-        bus: &mut Bus<'_, C>,
-        dma: &impl Dma,
-        action: Action,
-        now: Instant,
-    ) -> Option<CommandOutcome> {
-        let operation = match action {
-            Action::GiveUp => {
-                self.get_stuck();
-                return None;
-            }
-            Action::ClearHalt(direction) => {
-                let pipe = self.pipe(direction);
-                Operation::ClearHalt(pipe.handle, pipe.address)
-            }
-            Action::Recall(direction) => Operation::Recall(self.pipe(direction).handle),
-            Action::Quiesce(direction) => {
-                self.deadline = now + RECOVERY_TIMEOUT;
-                Operation::Quiesce(self.pipe(direction).handle)
-            }
-            Action::Reset => {
-                self.deadline = now + RECOVERY_TIMEOUT;
-                let setup = SetupPacket::bulk_only_reset(self.interface);
-                Operation::Request(setup, RESET_TIMEOUT)
-            }
-            // `step` has carried the others out.
-            _ => return None,
-        };
-        self.operate(bus, dma, operation, now)
-    }
-
-    /// Begins an operation on the device, or puts it behind the one under way.
-    fn operate<C: Driver>(
-        &mut self,
-        bus: &mut Bus<'_, C>,
-        dma: &impl Dma,
-        operation: Operation,
-        now: Instant,
-    ) -> Option<CommandOutcome> {
-        match bus.operate(self.bulk_in.device, operation, now) {
-            Ok(()) => None,
-            Err(UsbError::Busy) => {
-                self.waiting = Some(operation);
-                None
-            }
-            // The device is being closed: the command ends with that.
-            Err(UsbError::Disconnected) if bus.is_leaving(self.bulk_in.device) => {
-                self.gone();
-                None
-            }
-            Err(error) => self.step(bus, dma, Input::Operated(Err(error)), now),
-        }
-    }
-
-    /// A pipe cannot be made quiet. The command ends when the device was closed, and not before: its
-    /// memory may still be reached.
-    fn get_stuck(&mut self) {
-        self.gone();
-        self.stuck = true;
-        self.deadline = Instant::from_micros(0);
-    }
-
-    /// Whether the device must be closed for the command under way to end. Asked when the deadline
-    /// has passed, and `true` once.
-    pub fn take_stuck(&mut self) -> bool {
-        if self.stuck {
-            self.deadline = Instant::NEVER;
-        }
-        core::mem::take(&mut self.stuck)
-    }
-
     /// The end of a command that went well, and with `moved` bytes.
     #[inline]
     fn finish<C: Driver>(
@@ -589,104 +511,6 @@ impl Transport {
 
     fn tag_of(&self, part: u16) -> u16 {
         (self.tag as u16) << part::BITS | part
-    }
-
-    #[inline]
-    fn queue_command<C: Driver>(
-        &self,
-        bus: &mut Bus<'_, C>,
-        report: Report,
-    ) -> Result<(), HostError> {
-        let tag = self.tag_of(part::COMMAND);
-        let segments = [self.wrapper];
-        bus.send(&self.bulk_out, self.function, tag, &segments, report)
-    }
-
-    /// Queues the data, if there is any, and the status behind it.
-    fn queue_rest<C: Driver>(&self, bus: &mut Bus<'_, C>) -> Result<(), HostError> {
-        match self.announced {
-            DataPhase::None => {}
-            // A data phase that is as long as a status wrapper may be one: look at it.
-            DataPhase::In(length) if length as usize == Csw::LENGTH => {
-                self.queue_data(bus, Report::Always, Follows::Status)?;
-            }
-            // The status behind it on the same pipe says that it is done.
-            DataPhase::In(_) => self.queue_data(bus, Report::Unexpected, Follows::Status)?,
-            DataPhase::Out(_) => {
-                self.queue_data(bus, Report::WithoutInterrupt, Follows::Nothing)?;
-            }
-        }
-        self.queue_status(bus)
-    }
-
-    /// Queues the data; the controller is told if nothing follows on the same pipe.
-    #[inline]
-    fn queue_data<C: Driver>(
-        &self,
-        bus: &mut Bus<'_, C>,
-        report: Report,
-        follows: Follows,
-    ) -> Result<(), HostError> {
-        let whole = match &self.mapping {
-            Some(mapping) if self.sensing.is_none() => mapping.whole(),
-            _ => None,
-        };
-        match whole {
-            Some(segment) => self.queue_pieces(bus, &[segment], report, follows),
-            None => self.queue_other_data(bus, report, follows),
-        }
-    }
-
-    /// Queues data that is in several pieces, or in the transport's own memory.
-    #[inline(never)]
-    fn queue_other_data<C: Driver>(
-        &self,
-        bus: &mut Bus<'_, C>,
-        report: Report,
-        follows: Follows,
-    ) -> Result<(), HostError> {
-        if let (None, Some(mapping)) = (self.sensing, &self.mapping) {
-            return self.queue_pieces(bus, mapping.pieces().as_slice(), report, follows);
-        }
-        let at = if self.sensing.is_some() {
-            layout::SENSE
-        } else {
-            layout::SCRATCH_AT
-        };
-        let memory = self.memory.raw(at, self.announced.length() as usize);
-        let memory = memory.map(Segment::from).ok_or(HostError::TooLong)?;
-        self.queue_pieces(bus, &[memory], report, follows)
-    }
-
-    #[inline]
-    fn queue_pieces<C: Driver>(
-        &self,
-        bus: &mut Bus<'_, C>,
-        pieces: &[Segment],
-        report: Report,
-        follows: Follows,
-    ) -> Result<(), HostError> {
-        let tag = self.tag_of(part::DATA);
-        let pipe = self.data_pipe();
-        match follows {
-            Follows::Nothing => bus.send(pipe, self.function, tag, pieces, report),
-            Follows::Status => bus.submit(pipe, self.function, tag, pieces, report),
-        }
-    }
-
-    #[inline]
-    fn data_pipe(&self) -> &Pipe {
-        match self.announced {
-            DataPhase::Out(_) => &self.bulk_out,
-            DataPhase::In(_) | DataPhase::None => &self.bulk_in,
-        }
-    }
-
-    #[inline]
-    fn queue_status<C: Driver>(&self, bus: &mut Bus<'_, C>) -> Result<(), HostError> {
-        let tag = self.tag_of(part::STATUS);
-        let segments = [self.status];
-        bus.send(&self.bulk_in, self.function, tag, &segments, Report::Always)
     }
 
     /// The end of the data transfer: if exactly a status wrapper's length came, it may be one.

@@ -3,13 +3,14 @@
 use super::*;
 use crate::dma::RawBuffer;
 use crate::dma::testing::Lent;
-use crate::host::PortProtocol;
+use crate::host::{HostError, PortProtocol};
 use crate::scsi::capacity::BlockLength;
 use crate::scsi::cdb::{Extent, read, test_unit_ready};
 use crate::storage::choose::{Offer, Way};
 use crate::storage::quirks::Quirks;
 use crate::usb::bus::testing::{Call, Fake, fake_bus, poll, run};
 use crate::usb::quirks::BusQuirks;
+use crate::usb::setup::SetupPacket;
 use crate::usb::{BusEvent, DeviceId};
 
 const START: Instant = Instant::from_micros(1_000);

@@ -76,7 +76,8 @@ struct Task {
 
 impl Task {
     fn of(cdb: &[u8]) -> Option<Self> {
-        Some(match *cdb {
+        // ATA PASS-THROUGH (16) and (12) of SAT: the same registers, in the long form behind their upper halves.
+        let (protocol, flags, [features, count, low, mid, high, command]) = match *cdb {
             [
                 0x85,
                 protocol,
@@ -94,14 +95,7 @@ impl Task {
                 _,
                 command,
                 _,
-            ] => Self {
-                protocol: protocol >> 1 & 0x0f,
-                flags,
-                features,
-                count,
-                lba: [low, mid, high],
-                command,
-            },
+            ] => (protocol, flags, [features, count, low, mid, high, command]),
             [
                 0xa1,
                 protocol,
@@ -114,15 +108,16 @@ impl Task {
                 _,
                 command,
                 ..,
-            ] => Self {
-                protocol: protocol >> 1 & 0x0f,
-                flags,
-                features,
-                count,
-                lba: [low, mid, high],
-                command,
-            },
+            ] => (protocol, flags, [features, count, low, mid, high, command]),
             _ => return None,
+        };
+        Some(Self {
+            protocol: protocol >> 1 & 0x0f,
+            flags,
+            features,
+            count,
+            lba: [low, mid, high],
+            command,
         })
     }
 

@@ -1,0 +1,118 @@
+//! What is queued on the pipes of a Bulk-Only device: the command wrapper, the data, the status.
+//!
+//! Called by the [`Transport`] when its machine says so. Nothing is decided here but what the controller
+//! reports of each transfer: as little as the status behind it allows.
+
+use super::{Transport, layout, part};
+use crate::dma::Segment;
+use crate::host::{HostError, Report};
+use crate::scsi::cdb::DataPhase;
+use crate::storage::bot::wire::Csw;
+use crate::usb::{Bus, Driver, Pipe};
+
+/// What is queued behind the data on its pipe before the controller is told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Follows {
+    Nothing,
+    Status,
+}
+
+impl Transport {
+    #[inline]
+    pub(super) fn queue_command<C: Driver>(
+        &self,
+        bus: &mut Bus<'_, C>,
+        report: Report,
+    ) -> Result<(), HostError> {
+        let tag = self.tag_of(part::COMMAND);
+        let segments = [self.wrapper];
+        bus.send(&self.bulk_out, self.function, tag, &segments, report)
+    }
+
+    /// Queues the data, if there is any, and the status behind it.
+    pub(super) fn queue_rest<C: Driver>(&self, bus: &mut Bus<'_, C>) -> Result<(), HostError> {
+        match self.announced {
+            DataPhase::None => {}
+            // A data phase that is as long as a status wrapper may be one: look at it.
+            DataPhase::In(length) if length as usize == Csw::LENGTH => {
+                self.queue_data(bus, Report::Always, Follows::Status)?;
+            }
+            // The status behind it on the same pipe says that it is done.
+            DataPhase::In(_) => self.queue_data(bus, Report::Unexpected, Follows::Status)?,
+            DataPhase::Out(_) => {
+                self.queue_data(bus, Report::WithoutInterrupt, Follows::Nothing)?;
+            }
+        }
+        self.queue_status(bus)
+    }
+
+    /// Queues the data; the controller is told if nothing follows on the same pipe.
+    #[inline]
+    pub(super) fn queue_data<C: Driver>(
+        &self,
+        bus: &mut Bus<'_, C>,
+        report: Report,
+        follows: Follows,
+    ) -> Result<(), HostError> {
+        let whole = match &self.mapping {
+            Some(mapping) if self.sensing.is_none() => mapping.whole(),
+            _ => None,
+        };
+        match whole {
+            Some(segment) => self.queue_pieces(bus, &[segment], report, follows),
+            None => self.queue_other_data(bus, report, follows),
+        }
+    }
+
+    /// Queues data that is in several pieces, or in the transport's own memory.
+    #[inline(never)]
+    fn queue_other_data<C: Driver>(
+        &self,
+        bus: &mut Bus<'_, C>,
+        report: Report,
+        follows: Follows,
+    ) -> Result<(), HostError> {
+        if let (None, Some(mapping)) = (self.sensing, &self.mapping) {
+            return self.queue_pieces(bus, mapping.pieces().as_slice(), report, follows);
+        }
+        let at = if self.sensing.is_some() {
+            layout::SENSE
+        } else {
+            layout::SCRATCH_AT
+        };
+        let memory = self.memory.raw(at, self.announced.length() as usize);
+        let memory = memory.map(Segment::from).ok_or(HostError::TooLong)?;
+        self.queue_pieces(bus, &[memory], report, follows)
+    }
+
+    #[inline]
+    fn queue_pieces<C: Driver>(
+        &self,
+        bus: &mut Bus<'_, C>,
+        pieces: &[Segment],
+        report: Report,
+        follows: Follows,
+    ) -> Result<(), HostError> {
+        let tag = self.tag_of(part::DATA);
+        let pipe = self.data_pipe();
+        match follows {
+            Follows::Nothing => bus.send(pipe, self.function, tag, pieces, report),
+            Follows::Status => bus.submit(pipe, self.function, tag, pieces, report),
+        }
+    }
+
+    #[inline]
+    fn data_pipe(&self) -> &Pipe {
+        match self.announced {
+            DataPhase::Out(_) => &self.bulk_out,
+            DataPhase::In(_) | DataPhase::None => &self.bulk_in,
+        }
+    }
+
+    #[inline]
+    pub(super) fn queue_status<C: Driver>(&self, bus: &mut Bus<'_, C>) -> Result<(), HostError> {
+        let tag = self.tag_of(part::STATUS);
+        let segments = [self.status];
+        bus.send(&self.bulk_in, self.function, tag, &segments, Report::Always)
+    }
+}
