@@ -577,5 +577,5 @@ impl BringUp {
 }
 
 #[cfg(test)]
-#[path = "bring_up_tests.rs"]
+#[path = "bring_up_tests/mod.rs"]
 mod tests;

@@ -461,5 +461,5 @@ impl Enumeration {
 }
 
 #[cfg(test)]
-#[path = "enumerate_tests.rs"]
+#[path = "enumerate_tests/mod.rs"]
 mod tests;

@@ -540,7 +540,7 @@ impl Machine {
 }
 
 #[cfg(test)]
-#[path = "machine_tests.rs"]
+#[path = "machine_tests/mod.rs"]
 mod tests;
 
 #[cfg(test)]

@@ -1,0 +1,111 @@
+//! Tests of the bus: a controller.
+
+use super::*;
+
+#[test]
+fn that_died_is_stopped_its_devices_are_closed_and_it_starts_again() {
+    let (mut bus, fake, device, now) = with_device();
+    fake.state().events.push_back(DIED);
+    let events = run(&mut bus, now, now + WHILE);
+    let [BusEvent::Closed(closed, _), BusEvent::Described(again)] = events[..] else {
+        panic!("{events:?}")
+    };
+    assert_eq!(closed, device);
+    assert_ne!(again, device);
+    assert_eq!(fake.state().count(Call::Start), 2);
+    assert_eq!(state(&bus, 0), ControllerState::Running);
+}
+
+#[test]
+fn that_dies_again_and_again_is_left_alone_in_the_end() {
+    let (mut bus, fake, _, mut now) = with_device();
+    for _ in 0..5 {
+        fake.state().events.push_back(DIED);
+        now = now + WHILE;
+        run(&mut bus, now, now + WHILE);
+    }
+    let fault = ControllerFault::HostSystemError;
+    assert_eq!(state(&bus, 0), ControllerState::Failed(fault));
+    assert_eq!(fake.state().count(Call::Start), 3);
+}
+
+/// It may know a device no more, and still reach its memory.
+#[test]
+fn that_is_being_stopped_has_not_let_go_of_its_devices() {
+    for error in [HostError::Stale, HostError::Dead] {
+        let (mut bus, fake, device, now) = with_device();
+        fake.state().silent.push(Call::Stop);
+        fake.state().refused.push((Call::Close, error));
+        fake.state().events.push_back(DIED);
+        run(&mut bus, now, now + WHILE);
+        bus.give_up(device, now);
+        assert_eq!(run(&mut bus, now, now + WHILE), []);
+        fake.state().events.push_back(Event::Stopped(Ok(())));
+        let events = run(&mut bus, now, now + WHILE);
+        let is_closed = matches!(events[0], BusEvent::Closed(closed, _) if closed == device);
+        assert!(is_closed, "{error:?}: {events:?}");
+    }
+}
+
+#[test]
+fn that_dies_while_the_user_stops_it_stays_stopped() {
+    let (mut bus, fake, device, now) = with_device();
+    fake.state().silent.push(Call::Stop);
+    bus.stop(now);
+    fake.state().events.push_back(DIED);
+    fake.state().events.push_back(Event::Stopped(Ok(())));
+    let events = run(&mut bus, now, now + WHILE);
+    assert_eq!(events, [BusEvent::Closed(device, Fate::Gone)]);
+    assert_eq!(state(&bus, 0), ControllerState::Stopped);
+    assert_eq!(fake.state().count(Call::Start), 1);
+}
+
+#[test]
+fn that_is_stopped_while_it_starts_does_not_run() {
+    let (mut bus, fakes) = fake_bus(1, PortProtocol::Usb2);
+    fakes[0].state().silent.push(Call::Stop);
+    fakes[0].state().connect(0, true);
+    bus.stop(START);
+    assert_eq!(run(&mut bus, START, START + WHILE), []);
+    assert_eq!(state(&bus, 0), ControllerState::Stopping);
+}
+
+#[test]
+fn that_does_not_run_has_no_port_reset() {
+    let (mut bus, fakes) = running(1);
+    let fake = &fakes[0];
+    fake.state().silent.push(Call::Stop);
+    fake.state().connect(0, true);
+    run(&mut bus, START, START + Duration::from_millis(50));
+    fake.state().events.push_back(DIED);
+    let now = START + WHILE;
+    run(&mut bus, START, now);
+    assert_eq!(fake.state().count(Call::Reset(RootPort(0))), 0);
+    poll(&mut bus, now);
+    assert!(bus.next_wake() > now);
+}
+
+#[test]
+fn that_cannot_be_stopped_is_a_runaway_until_its_dma_is_cut() {
+    let (mut bus, fake, device, now) = with_device();
+    fake.state().refused.push((Call::Stop, HostError::Timeout));
+    fake.state().events.push_back(DIED);
+    let events = run(&mut bus, now, now + WHILE);
+    let fault = ControllerFault::HaltTimeout;
+    assert_eq!(events, [BusEvent::Runaway(ControllerId(0), fault)]);
+    bus.confirm_cut(ControllerId(0), now);
+    let events = run(&mut bus, now, now + WHILE);
+    assert_eq!(events, [BusEvent::Closed(device, Fate::Gone)]);
+    assert_eq!(state(&bus, 0), ControllerState::Failed(fault));
+}
+
+#[test]
+fn beside_another_starts_again_after_both_have_died_at_once() {
+    let (mut bus, fakes) = running(2);
+    for fake in &fakes {
+        fake.state().events.push_back(DIED);
+    }
+    run(&mut bus, START, START + WHILE);
+    assert_eq!(state(&bus, 0), ControllerState::Running);
+    assert_eq!(state(&bus, 1), ControllerState::Running);
+}
