@@ -22,10 +22,11 @@ use crate::toolchain::{self, Core};
 use crate::{command, mutants, workspace};
 
 /// The targets that the library must build for.
-pub const LIBRARY_TARGETS: [&str; 3] = [
+pub const LIBRARY_TARGETS: [&str; 4] = [
     "aarch64-unknown-none",
     "aarch64-unknown-none-softfloat",
     "armv7a-none-eabi",
+    "thumbv7a-none-eabi",
 ];
 
 /// Something that breaks a rule, with its place.
