@@ -81,7 +81,7 @@
 //! |---|---|
 //! | `xhci` | `host::xhci`, and a variant of [`host::Controller`] |
 //! | `ehci` | `host::ehci`, likewise |
-//! | `uas` | USB Attached SCSI; without it, disks are used over Bulk-Only alone |
+//! | `uas` | USB Attached SCSI, and the streams of xHCI; without it, disks are used over Bulk-Only alone |
 //! | `allwinner` | `soc::allwinner`: clocks, resets and PHYs of the USB ports of Allwinner chips |
 //!
 //! The first three are on by default. Without a controller, [`host::Controller`] has no values; a driver of your own that

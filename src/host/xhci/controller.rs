@@ -8,6 +8,7 @@ use super::base::{self, Base};
 use super::device::endpoint0_config;
 use super::interrupt::Interrupts;
 use super::regs::{IMAN, IMOD, LEGACY, USBCMD, USBSTS, interrupter, legacy, operational};
+use super::streams::most_streams;
 use super::{EndpointState, Xhci};
 use crate::dma::{Owner, Pool, release};
 use crate::host::{
@@ -74,7 +75,7 @@ impl<B: Bus> HostController for Xhci<'_, B> {
             address_mask: self.parameters.address_mask,
             grain: 1,
             root_ports: self.parameters.ports,
-            streams: self.most_streams(),
+            streams: most_streams(&self.parameters),
             reset_hold: None,
         }
     }

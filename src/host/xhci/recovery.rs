@@ -21,6 +21,7 @@ use super::context::state;
 use super::device::{DeviceState, Work};
 use super::endpoint::{EndpointRecord, EndpointState, EndpointWork};
 use super::trb::{Trb, code, kind};
+use crate::dma::release;
 use crate::host::{Event, HostError, Sequence};
 use crate::mmio::Bus;
 use crate::time::Instant;
@@ -106,6 +107,20 @@ impl<B: Bus> Xhci<'_, B> {
         endpoint.command = Some(command.ok_or(HostError::Dead)?);
         endpoint.work = EndpointWork::SettingDequeue;
         Ok(())
+    }
+
+    /// An endpoint with streams runs again: the streams that were left as they were go on.
+    fn ring_streams(&self, place: usize) {
+        let Some(endpoint) = self.endpoints.get(place) else {
+            return;
+        };
+        let Some(set) = &endpoint.streams else {
+            return;
+        };
+        release();
+        for stream in set.busy(self.streams) {
+            self.blocks.ring(endpoint.slot, endpoint.dci, stream);
+        }
     }
 
     fn stop_endpoint(&mut self, place: usize, tries: u8, now: Instant) -> Result<(), HostError> {
