@@ -303,7 +303,11 @@ fn memory(runs: &Runs) -> Result<Vec<Figure>> {
             "text, EHCI and Bulk-Only, for 64-bit ARM",
             weights.ehci_64_bit.text,
         ),
-        figure("text, xHCI, EHCI, Bulk-Only and UAS", weights.all.text).at_most(114_688.0),
+        figure(
+            "text, xHCI, EHCI, Bulk-Only, UAS and rare requests",
+            weights.all.text,
+        )
+        .at_most(114_688.0),
         figure("constants, xHCI and Bulk-Only", weight.constants),
         figure("constants, all", weights.all.constants),
         figure("coherent pool at most, scratchpads included", pool),

@@ -34,7 +34,7 @@ pub struct Weights {
     pub ehci: Weight,
     /// The same.
     pub ehci_64_bit: Weight,
-    /// With one of each, over Bulk-Only and UAS.
+    /// With one of each, over Bulk-Only and UAS, and with the rare requests.
     pub all: Weight,
 }
 
@@ -51,7 +51,12 @@ pub fn weigh_all(board: &Board, ehci_board: &Board) -> Result<Weights> {
         ehci_64_bit: weigh(board, &["footprint/ehci"])?,
         all: weigh(
             board,
-            &["footprint/xhci", "footprint/ehci", "footprint/uas"],
+            &[
+                "footprint/xhci",
+                "footprint/ehci",
+                "footprint/uas",
+                "footprint/rare",
+            ],
         )?,
     })
 }
