@@ -106,7 +106,11 @@ impl PoolRecord {
 }
 
 /// Why the pool has no memory to give.
+///
+/// A whole word: a piece of memory comes in a `Result` with it, whose words the compiler would take apart
+/// byte by byte to tell a single byte from them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(usize)]
 pub enum PoolError {
     /// No gap is long enough. Give the platform's coherent region more bytes: at least those of
     /// [`PoolUsage::refused`] more than now.
