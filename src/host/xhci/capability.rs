@@ -83,6 +83,7 @@ impl Parameters {
         self.protocol(port).slot_type
     }
 
+    #[inline(never)]
     fn protocol(&self, port: RootPort) -> Protocol {
         let covering = self.protocols.iter().find(|entry| entry.covers(port));
         covering.copied().unwrap_or(Protocol::NONE)
