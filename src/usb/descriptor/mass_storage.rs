@@ -11,6 +11,8 @@ use crate::usb::speed::Speed;
 
 /// `bInterfaceClass` of mass storage.
 const CLASS: u8 = 0x08;
+/// `bInterfaceProtocol` of UAS.
+const UAS: u8 = 0x62;
 
 /// The command set that an interface announces (overview 1.4 §2, table 1).
 ///
@@ -68,7 +70,7 @@ impl Protocol {
     pub const fn from_byte(protocol: u8) -> Self {
         match protocol {
             0x50 => Self::BulkOnly,
-            0x62 => Self::Uas,
+            UAS => Self::Uas,
             other => Self::Other(other),
         }
     }
@@ -139,7 +141,8 @@ impl StorageTransport {
     pub fn find(alternate: &Alternate<'_>, protocol: Protocol, speed: Speed) -> Self {
         let found = match protocol {
             Protocol::BulkOnly => bulk_only(alternate, speed).map(Self::BulkOnly),
-            Protocol::Uas => uas(alternate, speed).map(Self::Uas),
+            Protocol::Uas if cfg!(feature = "uas") => uas(alternate, speed).map(Self::Uas),
+            Protocol::Uas => Err(Unusable::Protocol(UAS)),
             Protocol::Other(byte) => Err(Unusable::Protocol(byte)),
         };
         found.unwrap_or_else(Self::Unusable)
