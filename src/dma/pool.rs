@@ -202,17 +202,17 @@ impl<'s> Pool<'s> {
     /// Gives one piece back. The device must not reach it any more.
     pub fn free(&mut self, allocation: Allocation) {
         let offset = (allocation.bus.get().wrapping_sub(self.region.bus().get())) as usize;
-        self.retain(|record| record.offset != offset);
+        self.retain(&|record| record.offset != offset);
     }
 
     /// Gives back all that `owner` holds. The device must not reach it any more.
     pub fn reclaim(&mut self, owner: Owner) {
-        self.retain(|record| record.owner != owner);
+        self.retain(&|record| record.owner != owner);
     }
 
     /// Gives back all that a controller and its devices hold. The controller has stopped.
     pub fn reclaim_controller(&mut self, index: u8) {
-        self.retain(|record| match record.owner {
+        self.retain(&|record| match record.owner {
             Owner::Controller(controller) | Owner::Device(controller, _) => controller != index,
             Owner::Host | Owner::Function(_) => true,
         });
@@ -309,7 +309,8 @@ impl<'s> Pool<'s> {
         Ok(())
     }
 
-    fn retain(&mut self, keep: impl Fn(&PoolRecord) -> bool) {
+    #[inline(never)]
+    fn retain(&mut self, keep: &dyn Fn(&PoolRecord) -> bool) {
         let mut kept = 0;
         for index in 0..self.held {
             let Some(record) = self.records.get(index).copied() else {

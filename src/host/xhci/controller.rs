@@ -315,6 +315,8 @@ impl<B: Bus> Xhci<'_, B> {
     }
 
     /// Nothing is expected of the controller any more, until it is started or stopped.
+    #[cold]
+    #[inline(never)]
     pub(super) fn die(&mut self, fault: ControllerFault) {
         self.base = None;
         self.phase = Phase::Dead;
