@@ -8,7 +8,7 @@ use super::memory::{CommandSlot, Layout, bounces, release, reserve};
 use super::tags::{MARGIN, MAX_TAGS, TagSet, Tags};
 use super::transport::{Pipes, QUIET, Transport};
 use super::wire::CommandUnit;
-use crate::dma::{Class, Owner, Rules, SegmentRules};
+use crate::dma::{Class, Owner, PoolError, Rules, SegmentRules};
 use crate::host::HostError;
 use crate::policy::Policy;
 use crate::storage::bot::transport::CopyCount;
@@ -96,7 +96,7 @@ impl Transport {
     ) -> Result<Self, UsbError> {
         let owner = Owner::Function(function);
         let layout = Layout::new(mode, tags.depth());
-        let short = |error| UsbError::Controller(HostError::Pool(error));
+        let short = |error: PoolError| UsbError::Controller(error.into());
         let memory = bus
             .pool()
             .allocate(owner, Class::Command, layout.length(), MEMORY)
@@ -146,10 +146,10 @@ impl Transport {
 
 /// Whether fewer commands in flight may fit where so many do not.
 fn wants_memory(error: UsbError) -> bool {
-    use HostError::{Pool, Resources, StorageFull};
+    use HostError::{LedgerFull, PoolExhausted, Resources, StorageFull};
     matches!(
         error,
-        UsbError::Controller(Pool(_) | Resources | StorageFull)
+        UsbError::Controller(PoolExhausted | LedgerFull | Resources | StorageFull)
     )
 }
 

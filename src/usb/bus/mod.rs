@@ -360,23 +360,18 @@ impl<'s, C: Driver> Bus<'s, C> {
     }
 
     fn earliest_timer(&self) -> Instant {
-        let ports = self
-            .ports
-            .iter()
-            .filter(|port| port.in_use)
-            .map(|port| self.port_deadline(port));
-        let lanes = self
-            .controllers
-            .iter()
-            .filter_map(|slot| slot.lane.as_ref());
-        let restarts = self.controllers.iter().map(ControllerSlot::restart);
-        let devices = self.devices.iter().filter(|device| device.in_use);
-        ports
-            .chain(lanes.map(Lane::deadline))
-            .chain(restarts)
-            .chain(devices.map(DeviceEntry::deadline))
-            .min()
-            .unwrap_or(Instant::NEVER)
+        let mut earliest = Instant::NEVER;
+        for port in self.ports.iter().filter(|port| port.in_use) {
+            earliest = earliest.min(self.port_deadline(port));
+        }
+        for slot in self.controllers.iter() {
+            let lane = slot.lane.as_ref().map_or(Instant::NEVER, Lane::deadline);
+            earliest = earliest.min(lane).min(slot.restart());
+        }
+        for device in self.devices.iter().filter(|device| device.in_use) {
+            earliest = earliest.min(device.deadline());
+        }
+        earliest
     }
 
     /// A waiting port has no time of its own while another one is at its turn: the end of that wakes.
