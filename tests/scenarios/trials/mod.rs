@@ -21,7 +21,7 @@ use faults::Plan;
 use trial::{BLOCKS, Trial};
 
 /// Seeds of every day, for each kind of disk and each link.
-const SEEDS: u64 = 80;
+const SEEDS: u64 = 40;
 
 fn number(name: &str) -> Option<u64> {
     env::var(name).ok()?.parse().ok()
