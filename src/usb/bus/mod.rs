@@ -52,7 +52,10 @@ pub struct ControllerSlot<C> {
     driver: Option<C>,
     state: ControllerState,
     lane: Option<Lane>,
+    /// How often it was started again after it died.
     restarts: u8,
+    /// How often on behalf of a device.
+    renewals: u8,
 }
 
 impl<C> ControllerSlot<C> {
@@ -62,6 +65,7 @@ impl<C> ControllerSlot<C> {
         state: ControllerState::Stopped,
         lane: None,
         restarts: 0,
+        renewals: 0,
     };
 
     /// When the controller is due to start again.
