@@ -396,8 +396,14 @@ pub(super) fn is_same_unit(before: &Found, now: &Found) -> bool {
     let size = |found: &Found| (found.capacity.blocks(), found.capacity.block_length());
     // A page that either time could not be asked says nothing.
     let (was, is) = (&before.details, &now.details);
-    let serial = was.serial.zip(is.serial).is_none_or(|(was, is)| was == is);
-    let name = was.name.zip(is.name).is_none_or(|(was, is)| was == is);
+    let serial = match (&was.serial, &is.serial) {
+        (Some(was), Some(is)) => was == is,
+        _ => true,
+    };
+    let name = match (&was.name, &is.name) {
+        (Some(was), Some(is)) => was == is,
+        _ => true,
+    };
     before.inquiry == now.inquiry && size(before) == size(now) && serial && name
 }
 
