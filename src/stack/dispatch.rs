@@ -142,7 +142,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let slot = self.functions.get(usize::from(function));
         let transfer_bytes = slot.map_or(0, |slot| slot.function.transfer_bytes());
         let device = slot.and_then(|slot| slot.function.device());
-        let Some(info) = device.and_then(|device| self.bus.info(device)) else {
+        let Some(controller) = device.and_then(|device| self.bus.controller_of(device)) else {
             return;
         };
         let was_absent = match self.functions.get_mut(usize::from(function)) {
@@ -154,7 +154,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         if was_absent && self.units.iter().any(is_its) {
             self.bring_back_units(function, transfer_bytes, now);
         } else {
-            self.add_units(function, info.controller, transfer_bytes, highest, now);
+            self.add_units(function, controller, transfer_bytes, highest, now);
         }
         self.schedule(function, now);
     }

@@ -237,8 +237,7 @@ impl Function {
         device: DeviceId,
         (choice, decision): (&Choice, Decision),
     ) -> Result<(), UsbError> {
-        let info = tools.bus.info(device).ok_or(UsbError::Disconnected)?;
-        let speed = info.speed();
+        let speed = tools.bus.speed(device).ok_or(UsbError::Disconnected)?;
         let longest = transfer_limit(policy, decision.quirks, speed);
         self.carrier = match &choice.way {
             Way::BulkOnly(pipes) => Carrier::BulkOnly(

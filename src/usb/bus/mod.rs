@@ -23,6 +23,7 @@ use super::device::{DeviceEntry, DeviceId, DeviceInfo, DeviceState, Requester};
 use super::error::UsbError;
 use super::operation::Operation;
 use super::port::PortEntry;
+use super::speed::Speed;
 use crate::dma::{Pool, Segment, SegmentRules};
 use crate::host::{
     Capabilities, ControllerFault, Devices, EndpointHandle, Endpoints, Event, HostController,
@@ -440,6 +441,18 @@ impl<'s, C: Driver> Bus<'s, C> {
     #[must_use]
     pub fn into_pool(self) -> Pool<'s> {
         self.pool
+    }
+
+    /// How fast a device is.
+    #[must_use]
+    pub fn speed(&self, device: DeviceId) -> Option<Speed> {
+        Some(self.device(device)?.attachment.as_ref()?.speed)
+    }
+
+    /// The controller that a device is on.
+    #[must_use]
+    pub fn controller_of(&self, device: DeviceId) -> Option<ControllerId> {
+        Some(self.device(device)?.controller)
     }
 
     /// What a device's controller can do.
