@@ -234,11 +234,6 @@ pub struct TransferEnd {
     pub outcome: Outcome,
 }
 
-const _: () = assert!(
-    size_of::<Option<TransferEnd>>() <= 16,
-    "it travels in two registers"
-);
-
 /// What a controller reports, one at a time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {

@@ -10,7 +10,6 @@ use crate::scsi::transport::{
     Client, ClientKind, Completion, DataPlace, Ended, Outcome, Request, Status, TransportError,
 };
 use crate::scsi::unit::{Next, UnitEntry, UnitState, has_relapsed, transport_failed};
-use crate::storage::function::Moved;
 use crate::storage::uas::transport::Tools;
 use crate::time::{Duration, Instant};
 use crate::usb::Driver;
@@ -331,51 +330,30 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         }
     }
 
-    /// A command of a function has ended well.
+    /// A command has moved all of a piece of a request.
     #[inline]
-    pub(super) fn command_done(
-        &mut self,
-        function: u8,
-        client: Client,
-        moved: Moved,
-        now: Instant,
-    ) {
-        let Client { kind, index, piece } = client;
-        let is_simple = kind == ClientKind::Request && moved.whole;
-        if !is_simple || !self.request_done(index, piece, now) {
-            let outcome = Ok(Completion {
-                status: Status::Good,
-                moved: moved.bytes,
-            });
-            self.client_told(function, client, outcome, now);
+    pub(super) fn request_done(&mut self, function: u8, request: u8, piece: Piece, now: Instant) {
+        match self.requests.get_mut(usize::from(request)) {
+            Some(slot) if slot.ends_with(piece) => {
+                slot.in_flight = 0;
+                self.backlog.end(slot, Ok(()));
+            }
+            _ => self.piece_done(function, request, piece, now),
         }
         if self.backlog.waiting != 0 || self.bring_ups {
             self.schedule(function, now);
         }
     }
 
-    /// Tells a request that reads or writes that a command has moved all of its piece. `false`: nothing was
-    /// done, because there is more to it.
-    #[inline]
-    fn request_done(&mut self, request: u8, piece: Piece, now: Instant) -> bool {
-        let Some(slot) = self.requests.get_mut(usize::from(request)) else {
-            return false;
-        };
-        let moves = matches!(slot.operation, Operation::Read(_) | Operation::Write(_));
-        if !moves || slot.bounced.is_some() || u64::from(piece.first) == slot.suspect {
-            return false;
-        }
-        match slot.settle() {
-            None => self.hunger = Hunger::Several,
-            Some(result) => {
-                self.backlog.end(slot, result);
-                if let Err(error) = result {
-                    let unit = slot.disk.index;
-                    self.weigh_failure(unit, error, now);
-                }
-            }
-        }
-        true
+    /// The same for a request that there is more to.
+    #[inline(never)]
+    fn piece_done(&mut self, function: u8, request: u8, piece: Piece, now: Instant) {
+        let slot = self.functions.get(usize::from(function));
+        let outcome = Ok(Completion {
+            status: Status::Good,
+            moved: slot.map_or(0, |slot| slot.function.announced()),
+        });
+        self.request_ended(request, piece, outcome, now);
     }
 
     /// A command of a function has ended, and perhaps others with it.

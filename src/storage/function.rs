@@ -14,17 +14,19 @@ use super::uas::release;
 use super::uas::transport::Tools;
 #[cfg(feature = "uas")]
 use super::uas::transport::Transport as Uas;
+use crate::block::queue::Piece;
 use crate::dma::{Dma, Owner};
+use crate::host::TransferEnd;
 use crate::policy::{Policy, Trust};
 use crate::scsi::bring_up::{Manner, Search};
-use crate::scsi::transport::{Client, Ended, Outcome, Request, TransportError};
+use crate::scsi::transport::{Client, ClientKind, Ended, Outcome, Request, TransportError};
 use crate::time::Instant;
 use crate::usb::bus::FunctionConfig;
 use crate::usb::descriptor::{BulkOnlyPipes, CommandSet};
 use crate::usb::operation::Operation;
 use crate::usb::setup::SetupPacket;
 use crate::usb::speed::Speed;
-use crate::usb::{Bus, DeviceId, Driver, FunctionEnd, UsbError};
+use crate::usb::{Bus, DeviceId, Driver, UsbError, function_and_tag};
 
 /// Where a function is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,15 +65,6 @@ pub enum FunctionEvent {
     Failed(UsbError),
     /// A command has ended. Others may have too: see [`Function::take_ended`].
     Ended(Ended),
-}
-
-/// The data of a command that has ended well.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Moved {
-    /// How many bytes of it were moved.
-    pub bytes: u32,
-    /// All that the command had announced.
-    pub whole: bool,
 }
 
 /// A storage function. The caller of the stack provides a slice of them.
@@ -181,6 +174,15 @@ impl Function {
             Carrier::None => {}
             Carrier::BulkOnly(transport, _) => transport.read_scratch(bytes),
             Carrier::Uas(transport) => transport.read_scratch(bytes),
+        }
+    }
+
+    /// Bytes of data that the command under way over Bulk-Only, or the last one, has announced.
+    #[must_use]
+    pub fn announced(&self) -> u32 {
+        match &self.carrier {
+            Carrier::BulkOnly(transport, _) => transport.announced(),
+            Carrier::None | Carrier::Uas(_) => 0,
         }
     }
 
@@ -337,26 +339,25 @@ impl Function {
         Some(FunctionEvent::Serving(Lun::highest(answer)))
     }
 
-    /// Takes the end of a transfer where it ends a command well: whose, and the bytes that were moved. `None`:
-    /// nothing was done, and [`Function::transfer_ended`] finds out what it means.
+    /// Takes the end of a transfer where it ends a request's command well and in full: which request's, and
+    /// which piece of it. `None`: nothing was done, and [`Function::transfer_ended`] finds out what it
+    /// means.
     #[inline]
     pub fn ended_well<C: Driver>(
         &mut self,
         bus: &mut Bus<'_, C>,
         dma: &impl Dma,
-        end: &FunctionEnd,
-    ) -> Option<(Client, Moved)> {
-        let Carrier::BulkOnly(transport, client) = &mut self.carrier else {
+        end: &TransferEnd,
+    ) -> Option<(u8, Piece)> {
+        let Carrier::BulkOnly(transport, place) = &mut self.carrier else {
             return None;
         };
-        let bytes = transport.ended_well(bus, dma, end)?;
-        let moved = Moved {
-            bytes,
-            whole: bytes == transport.announced(),
-        };
-        let whose = (*client)?;
-        *client = None;
-        Some((whose, moved))
+        let Client { kind, index, piece } = (*place)?;
+        if kind != ClientKind::Request || !transport.ended_well(bus, dma, end) {
+            return None;
+        }
+        *place = None;
+        Some((index, piece))
     }
 
     /// A transfer of the function has ended.
@@ -364,14 +365,10 @@ impl Function {
     pub fn transfer_ended<C: Driver, D: Dma>(
         &mut self,
         tools: &mut Tools<'_, '_, C, D>,
-        end: &FunctionEnd,
+        end: &TransferEnd,
     ) -> Option<Ended> {
-        let FunctionEnd {
-            tag,
-            outcome,
-            actual,
-            ..
-        } = *end;
+        let (_, tag) = function_and_tag(end.token);
+        let (outcome, actual) = (end.outcome, end.actual);
         match &mut self.carrier {
             Carrier::None => None,
             Carrier::BulkOnly(transport, client) => {

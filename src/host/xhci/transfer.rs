@@ -189,6 +189,12 @@ impl TransferRing {
         true
     }
 
+    /// Whether a transfer is held.
+    #[inline]
+    pub(super) fn holds(&self) -> bool {
+        self.held.is_some()
+    }
+
     /// The transfer whose last block is `at` has ended well: hands the one over that was held behind it.
     /// `true` if there was one: the doorbell is to be rung.
     #[inline(always)]

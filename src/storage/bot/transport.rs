@@ -11,7 +11,7 @@ use super::wire::{Cbw, Csw, CswFault, CswStatus, Lun};
 use crate::dma::{
     Allocation, Class, DataDirection, Dma, Mapping, Owner, PoolError, Rules, Segment, SegmentRules,
 };
-use crate::host::{Outcome, Report, Token};
+use crate::host::{Outcome, Report, Token, TransferEnd};
 use crate::policy::Queueing;
 use crate::scsi::cdb::{Command, DataPhase};
 use crate::scsi::transport::{
@@ -22,7 +22,7 @@ use crate::time::{Duration, Instant};
 use crate::usb::bus::function_token;
 use crate::usb::operation::Operation;
 use crate::usb::setup::Direction;
-use crate::usb::{Bus, Driver, FunctionEnd, Pipe, UsbError};
+use crate::usb::{Bus, Driver, Pipe, UsbError};
 
 mod honours;
 mod queue;
@@ -343,30 +343,31 @@ impl Transport {
         }
     }
 
-    /// Takes the end of a transfer where it ends a command well, as nearly all do: returns the bytes that
-    /// were moved. `None`: nothing was done, and [`Transport::transfer_ended`] finds out what it means.
+    /// Takes the end of a transfer where it ends a command well and in full, as nearly all do. `false`: nothing
+    /// was done, and [`Transport::transfer_ended`] finds out what it means.
     #[inline]
     pub fn ended_well<C: Driver>(
         &mut self,
         bus: &mut Bus<'_, C>,
         dma: &impl Dma,
-        end: &FunctionEnd,
-    ) -> Option<u32> {
-        let is_status = end.tag == self.tag_of(part::STATUS);
+        end: &TransferEnd,
+    ) -> bool {
+        let is_status = end.token == self.token_of(part::STATUS);
         let is_wrapper = end.outcome.is_ok() && end.actual as usize == Csw::LENGTH;
         if !is_status || !is_wrapper || self.sensing.is_some() || self.wants_sense() {
-            return None;
+            return false;
         }
-        let wrapper = self.memory.block::<{ Csw::ROOM }>(layout::STATUS)?;
-        if !Csw::is_plain(wrapper.read(), self.tag) {
-            return None;
+        let wrapper = self.memory.block::<{ Csw::ROOM }>(layout::STATUS);
+        if !wrapper.is_some_and(|wrapper| Csw::is_plain(wrapper.read(), self.tag))
+            || !self.machine.pass()
+        {
+            return false;
         }
-        let moved = self.machine.pass()?;
         bus.retire(&self.bulk_out);
-        self.unmap(dma, moved as usize);
+        self.unmap(dma, self.announced() as usize);
         self.deadline = Instant::NEVER;
         self.lun = None;
-        Some(moved)
+        true
     }
 
     /// A transfer of the transport has ended.
