@@ -139,21 +139,17 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     ) -> Result<RequestId, BlockError> {
         let unit = self.unit(disk).ok_or(BlockError::Disconnected)?;
         let function = unit.function;
-        let geometry = unit.geometry()?;
+        let is_ready = unit.is_ready();
         let length = memory.as_ref().map_or(0, |memory| memory.length);
         let blocks = match operation {
-            Operation::Read(lba) => geometry.extent(lba, length)?,
-            Operation::Write(_) if !geometry.writable => return Err(BlockError::WriteProtected),
-            Operation::Write(lba) => geometry.extent(lba, length)?,
-            Operation::Flush | Operation::Stop => 0,
-            rare => unit.admit(rare, &geometry, length)?,
+            Operation::Read(lba) | Operation::Write(lba) => {
+                unit.admit_move(operation, lba, length)?
+            }
+            other => unit.admit_other(other, length)?,
         };
         let free = |slot: &RequestSlot| matches!(slot.state, RequestState::Free);
-        let index = self
-            .requests
-            .iter()
-            .position(free)
-            .ok_or(BlockError::QueueFull)?;
+        let index = self.requests.iter().position(free);
+        let index = index.ok_or(BlockError::QueueFull)?;
         let slot = self.requests.get_mut(index).ok_or(BlockError::QueueFull)?;
         self.sequence = self.sequence.wrapping_add(1);
         slot.state = RequestState::Waiting;
@@ -165,6 +161,11 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         slot.start_over();
         slot.holder = holder;
         slot.is_blocking = waiter == Waiter::Call;
+        let id = RequestId {
+            index: index as u8,
+            sequence: self.sequence,
+        };
+        let is_alone = self.backlog.waiting == 0 && is_ready;
         self.hunger = match self.hunger {
             // Whoever waits has its command.
             Hunger::Nobody => Hunger::Newest,
@@ -174,12 +175,13 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         self.backlog.waiting += 1;
         self.backlog.changes += usize::from(!operation.is_read());
         let now = self.platform.now();
-        self.newest = index as u8;
-        self.schedule(function, now);
-        Ok(RequestId {
-            index: index as u8,
-            sequence: self.sequence,
-        })
+        self.newest = id.index;
+        if is_alone {
+            self.schedule_alone(function, id.index, now);
+        } else {
+            self.schedule(function, now);
+        }
+        Ok(id)
     }
 
     pub(super) fn end_request(&mut self, index: u8, result: Result<(), BlockError>) {

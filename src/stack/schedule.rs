@@ -54,6 +54,17 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         }
     }
 
+    /// The same where a request is the only one, of a unit that is ready: it needs no search.
+    #[inline]
+    pub(super) fn schedule_alone(&mut self, function: u8, request: u8, now: Instant) {
+        if self.bring_ups || !self.is_idle(function) {
+            return self.schedule(function, now);
+        }
+        if self.issue_request(function, request, now) == Room::Perhaps {
+            self.schedule(function, now);
+        }
+    }
+
     #[inline]
     fn is_idle(&self, function: u8) -> bool {
         let slot = self.functions.get(usize::from(function));
@@ -172,7 +183,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     }
 
     /// Issues the next command of a request, or ends the request without one.
-    #[inline]
+    #[inline(never)]
     fn issue_request(&mut self, function: u8, request: u8, now: Instant) -> Room {
         let Some(slot) = self.requests.get_mut(usize::from(request)) else {
             return Room::Perhaps;
