@@ -234,6 +234,16 @@ pub struct TransferEnd {
     pub outcome: Outcome,
 }
 
+impl TransferEnd {
+    /// Of no transfer: a place for one.
+    #[cfg(feature = "xhci")]
+    pub(crate) const NONE: Self = Self {
+        token: Token(0),
+        actual: 0,
+        outcome: Outcome::Complete,
+    };
+}
+
 /// What a controller reports, one at a time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {

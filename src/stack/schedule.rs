@@ -264,32 +264,52 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         self.begin(function, client, request, now)
     }
 
+    /// Inlined, and what goes wrong gets copies, so that the request is never written down on the usual way.
     #[inline(always)]
     fn begin(&mut self, function: u8, client: Client, request: &Request, now: Instant) -> Room {
         let Some(slot) = self.functions.get_mut(usize::from(function)) else {
             return Room::None;
         };
-        let mut tools = Tools {
+        let tools = Tools {
             bus: &mut self.bus,
             dma: &self.platform,
             commands: self.commands,
             now,
         };
-        match slot.function.begin(&mut tools, request, client) {
+        match slot.function.begin(tools, request, client) {
             Ok(()) => {
                 let deadline = slot.function.deadline();
                 let several = slot.function.takes_several();
                 self.wake_at(deadline);
                 if several { Room::Perhaps } else { Room::None }
             }
-            Err(TransportError::Busy) => {
+            Err(error) => {
+                let copy = *request;
+                self.not_begun(function, client, &copy, error, now)
+            }
+        }
+    }
+
+    /// A function has not begun a command.
+    #[cold]
+    #[inline(never)]
+    fn not_begun(
+        &mut self,
+        function: u8,
+        client: Client,
+        request: &Request,
+        error: TransportError,
+        now: Instant,
+    ) -> Room {
+        match error {
+            TransportError::Busy => {
                 self.not_issued(client, request);
                 Room::None
             }
-            Err(TransportError::Memory(MapError::Unreachable)) => {
+            TransportError::Memory(MapError::Unreachable) => {
                 self.begin_bounced(function, client, request, now)
             }
-            Err(error) => {
+            error => {
                 self.client_told(function, client, Err(error), now);
                 Room::Perhaps
             }

@@ -436,10 +436,10 @@ impl Function {
     /// # Errors
     ///
     /// [`TransportError`]: nothing was begun.
-    #[inline]
+    #[inline(always)]
     pub fn begin<C: Driver, D: Dma>(
         &mut self,
-        tools: &mut Tools<'_, '_, C, D>,
+        tools: Tools<'_, '_, C, D>,
         request: &Request,
         client: Client,
     ) -> Result<(), TransportError> {
@@ -450,7 +450,10 @@ impl Function {
                 *place = Some(client);
                 Ok(())
             }
-            Carrier::Uas(transport) => transport.begin(tools, request, client),
+            Carrier::Uas(transport) => {
+                let (mut tools, request) = (tools, *request);
+                transport.begin(&mut tools, &request, client)
+            }
         }
     }
 

@@ -34,10 +34,10 @@ impl TransferEnd {
 }
 
 /// What became of an event.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Taken {
     /// It was the end of a transfer.
-    End(TransferEnd),
+    End,
     /// It was taken, and says nothing to the core.
     Silently,
     /// It was not taken, or there is none.
@@ -50,22 +50,24 @@ impl<B: Bus> Xhci<'_, B> {
     /// most polls are for.
     #[inline]
     pub(super) fn take_good_end(&mut self) -> Option<TransferEnd> {
+        let mut end = TransferEnd::NONE;
         loop {
-            match self.take_one() {
-                Taken::End(end) => return Some(end),
+            match self.take_one(&mut end) {
+                Taken::End => return Some(end),
                 Taken::Silently => {}
                 Taken::Nothing => return None,
             }
         }
     }
 
+    /// Writes the end where it is wanted, so that it is not moved from hand to hand.
     #[inline(never)]
-    fn take_one(&mut self) -> Taken {
-        self.try_one().unwrap_or(Taken::Nothing)
+    fn take_one(&mut self, end: &mut TransferEnd) -> Taken {
+        self.try_one(end).unwrap_or(Taken::Nothing)
     }
 
     #[inline(always)]
-    fn try_one(&mut self) -> Option<Taken> {
+    fn try_one(&mut self, end: &mut TransferEnd) -> Option<Taken> {
         if self.pending {
             return None;
         }
@@ -81,40 +83,40 @@ impl<B: Bus> Xhci<'_, B> {
             (None, Some(set)) => set.ring_at(self.streams, event.parameter)?,
             (None, None) => return None,
         };
-        let (end, at) = ring.take_end(&mut self.records, &event)?;
+        let at = ring.take_end(&mut self.records, &event, end)?;
         base.events.advance();
         if ring.holds() || base.events.is_overdue() {
             return Some(self.after_end(end, place, at));
         }
-        Some(Taken::End(end))
+        Some(Taken::End)
     }
 
     /// What comes after the good end of a transfer, where something does: a transfer was held behind it, or
     /// the controller is to be told how far the events were taken. In a function of its own, so that the
     /// usual way needs no frame.
     #[inline(never)]
-    fn after_end(&mut self, end: TransferEnd, place: usize, at: u32) -> Taken {
+    fn after_end(&mut self, end: &TransferEnd, place: usize, at: u32) -> Taken {
         if let Some(base) = &mut self.base {
             base.acknowledge_overdue(&self.blocks);
         }
         let Some(endpoint) = self.endpoints.get_mut(place) else {
-            return Taken::End(end);
+            return Taken::End;
         };
         let (slot, dci) = (endpoint.slot, endpoint.dci);
         match &mut endpoint.transfers {
             Some(ring) if ring.holds() => {
                 if !ring.let_go(at) {
-                    return Taken::End(end);
+                    return Taken::End;
                 }
             }
-            _ => return Taken::End(end),
+            _ => return Taken::End,
         }
         release();
         self.blocks.ring(slot, dci, 0);
         // Whoever queued a transfer behind this one waits for that.
         match end.outcome {
             Outcome::Complete => Taken::Silently,
-            _ => Taken::End(end),
+            _ => Taken::End,
         }
     }
 

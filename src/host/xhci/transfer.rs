@@ -267,14 +267,15 @@ impl TransferRing {
     }
 
     /// Takes the event of a transfer that has ended well, where it is that of the oldest but for quiet
-    /// ones, and tells all there is to know: its end, and its last block. `None`: nothing was done, and
-    /// [`TransferRing::take`] finds out what it means.
+    /// ones, and tells all there is to know: writes it to `end`, and returns its last block. `None`: nothing
+    /// was done, and [`TransferRing::take`] finds out what it means.
     #[inline(always)]
     pub(super) fn take_end(
         &mut self,
         records: &mut Records<'_>,
         event: &Trb,
-    ) -> Option<(TransferEnd, u32)> {
+        end: &mut TransferEnd,
+    ) -> Option<u32> {
         let at = self.ring.index_of(event.parameter)?;
         if self.form != Form::Plain || !is_good(event.completion_code()) {
             return None;
@@ -297,7 +298,7 @@ impl TransferRing {
             return None;
         }
         let actual = record.length.saturating_sub(residue);
-        let end = TransferEnd {
+        *end = TransferEnd {
             token: record.token,
             actual,
             outcome: match actual < record.length {
@@ -307,7 +308,7 @@ impl TransferRing {
         };
         records.drop_oldest(&mut self.chain, number);
         self.ring.give_back(blocks);
-        Some((end, at))
+        Some(at)
     }
 
     /// Takes any event of a transfer of this ring.

@@ -11,7 +11,7 @@ use super::wire::{Cbw, Csw, CswFault, CswStatus, Lun};
 use crate::dma::{
     Allocation, Class, DataDirection, Dma, Mapping, Owner, PoolError, Rules, Segment, SegmentRules,
 };
-use crate::host::{Outcome, Report, Token, TransferEnd};
+use crate::host::{HostError, Outcome, Report, Token, TransferEnd};
 use crate::policy::Queueing;
 use crate::scsi::cdb::{Command, DataPhase};
 use crate::scsi::transport::{
@@ -221,7 +221,7 @@ impl Transport {
     /// # Errors
     ///
     /// [`TransportError::Memory`] or [`TransportError::Refused`]: nothing was begun.
-    #[inline]
+    #[inline(always)]
     pub fn begin<C: Driver>(
         &mut self,
         bus: &mut Bus<'_, C>,
@@ -238,7 +238,7 @@ impl Transport {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn map(&mut self, dma: &impl Dma, request: &Request) -> Result<(), TransportError> {
         self.mapping = None;
         let direction = match request.command.data {
@@ -254,7 +254,8 @@ impl Transport {
                 return Ok(());
             }
             DataPlace::Scratch | DataPlace::List(_) => {
-                self.place_list(request);
+                let copy = *request;
+                self.place_list(&copy);
                 return Ok(());
             }
         };
@@ -274,7 +275,7 @@ impl Transport {
     }
 
     /// Writes the command wrapper and sets the machine going.
-    #[inline]
+    #[inline(always)]
     fn start<C: Driver>(
         &mut self,
         bus: &mut Bus<'_, C>,
@@ -326,9 +327,26 @@ impl Transport {
     }
 
     /// Queues what begins a command. A pipe that takes no transfer is noticed at the deadline.
-    #[inline]
+    #[inline(always)]
     fn act_start<C: Driver>(&mut self, bus: &mut Bus<'_, C>, action: Action) {
-        let queued = match action {
+        let queued = match (action, self.whole_data()) {
+            (Action::SendAll, Some(data)) => self.send_whole(bus, data),
+            (action, _) => self.queue_beginning(bus, action),
+        };
+        if queued.is_err() {
+            // Nothing will answer: recovery begins at the next look at the deadlines.
+            self.deadline = Instant::from_micros(0);
+        }
+    }
+
+    /// Queues what begins a command, whatever it is.
+    #[inline(never)]
+    fn queue_beginning<C: Driver>(
+        &mut self,
+        bus: &mut Bus<'_, C>,
+        action: Action,
+    ) -> Result<(), HostError> {
+        match action {
             Action::SendAll => self
                 .queue_command(bus, Report::Unexpected)
                 .and_then(|()| self.queue_rest(bus)),
@@ -336,10 +354,6 @@ impl Transport {
                 .queue_command(bus, Report::Unexpected)
                 .and_then(|()| self.queue_data(bus, Report::Always, Follows::Nothing)),
             _ => self.queue_command(bus, Report::Always),
-        };
-        if queued.is_err() {
-            // Nothing will answer: recovery begins at the next look at the deadlines.
-            self.deadline = Instant::from_micros(0);
         }
     }
 

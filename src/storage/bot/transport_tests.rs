@@ -11,7 +11,7 @@ use crate::storage::quirks::Quirks;
 use crate::usb::bus::testing::{Call, Fake, fake_bus, poll, run};
 use crate::usb::quirks::BusQuirks;
 use crate::usb::setup::SetupPacket;
-use crate::usb::{BusEvent, DeviceId};
+use crate::usb::{BusEvent, DeviceId, function_and_tag};
 
 const START: Instant = Instant::from_micros(1_000);
 const TIMEOUT: Duration = Duration::from_secs(10);

@@ -26,8 +26,7 @@ use super::port::PortEntry;
 use crate::dma::{Pool, Segment, SegmentRules};
 use crate::host::{
     Capabilities, ControllerFault, Devices, EndpointHandle, Endpoints, Event, HostController,
-    HostError, Hubs, Report, RootPort, RootPorts, Token, Transfer,
-    TransferEnd,
+    HostError, Hubs, Report, RootPort, RootPorts, Token, Transfer, TransferEnd,
 };
 use crate::platform::ControllerId;
 use crate::time::Instant;
@@ -417,16 +416,22 @@ impl<'s, C: Driver> Bus<'s, C> {
     #[inline(never)]
     fn driver(&mut self, controller: ControllerId) -> Option<&mut C> {
         self.wake = Instant::from_micros(0);
-        self.transfer_driver(controller)
+        self.transfer_driver(controller).ok()
     }
 
-    /// A controller's driver for transfers, which move no deadline.
+    /// A controller's driver for transfers, which move no deadline. For whoever has several for it.
+    ///
+    /// # Errors
+    ///
+    /// [`HostError::Dead`]: there is no such controller.
     #[inline]
-    fn transfer_driver(&mut self, controller: ControllerId) -> Option<&mut C> {
-        self.controllers
-            .get_mut(usize::from(controller.0))?
-            .driver
-            .as_mut()
+    pub(crate) fn transfer_driver(
+        &mut self,
+        controller: ControllerId,
+    ) -> Result<&mut C, HostError> {
+        let slot = self.controllers.get_mut(usize::from(controller.0));
+        slot.and_then(|slot| slot.driver.as_mut())
+            .ok_or(HostError::Dead)
     }
 
     #[inline(never)]
@@ -586,8 +591,7 @@ impl<'s, C: Driver> Bus<'s, C> {
         report: Report,
     ) -> Result<(), HostError> {
         let transfer = transfer_of(pipe, stream, function, tag, segments, report);
-        self.transfer_driver(pipe.controller)
-            .ok_or(HostError::Dead)?
+        self.transfer_driver(pipe.controller)?
             .submit(pipe.handle, &transfer)
     }
 
@@ -623,9 +627,14 @@ impl<'s, C: Driver> Bus<'s, C> {
         report: Report,
     ) -> Result<(), HostError> {
         let direction = pipe.address.direction();
-        self.transfer_driver(pipe.controller)
-            .ok_or(HostError::Dead)?
-            .send_segment(pipe.handle, stream, token, direction, segment, report)
+        self.transfer_driver(pipe.controller)?.send_segment(
+            pipe.handle,
+            stream,
+            token,
+            direction,
+            segment,
+            report,
+        )
     }
 
     /// Queues a segment behind the newest transfer of a pipe, to be seen by the controller when that one has
@@ -641,8 +650,7 @@ impl<'s, C: Driver> Bus<'s, C> {
         token: Token,
         segment: Segment,
     ) -> Result<(), HostError> {
-        self.transfer_driver(pipe.controller)
-            .ok_or(HostError::Dead)?
+        self.transfer_driver(pipe.controller)?
             .hold_segment(pipe.handle, token, segment)
     }
 
@@ -662,8 +670,7 @@ impl<'s, C: Driver> Bus<'s, C> {
         report: Report,
     ) -> Result<(), HostError> {
         let transfer = transfer_of(pipe, stream, function, tag, segments, report);
-        self.transfer_driver(pipe.controller)
-            .ok_or(HostError::Dead)?
+        self.transfer_driver(pipe.controller)?
             .send(pipe.handle, &transfer)
     }
 
@@ -676,7 +683,7 @@ impl<'s, C: Driver> Bus<'s, C> {
     /// The same for a stream of the pipe; 0 for a pipe without.
     #[inline]
     pub fn kick_stream(&mut self, pipe: &Pipe, stream: u16) {
-        if let Some(driver) = self.transfer_driver(pipe.controller) {
+        if let Ok(driver) = self.transfer_driver(pipe.controller) {
             driver.kick(pipe.handle, stream);
         }
     }
@@ -684,7 +691,7 @@ impl<'s, C: Driver> Bus<'s, C> {
     /// Names a stream of a pipe whose transfers the next operation on the pipe takes back, and those
     /// of no other stream but of others that are named too.
     pub fn name_stream(&mut self, pipe: &Pipe, stream: u16) {
-        if let Some(driver) = self.transfer_driver(pipe.controller) {
+        if let Ok(driver) = self.transfer_driver(pipe.controller) {
             driver.name_stream(pipe.handle, stream);
         }
     }
@@ -692,7 +699,7 @@ impl<'s, C: Driver> Bus<'s, C> {
     /// The quiet transfers of a pipe are known to be done.
     #[inline]
     pub fn retire(&mut self, pipe: &Pipe) {
-        if let Some(driver) = self.transfer_driver(pipe.controller) {
+        if let Ok(driver) = self.transfer_driver(pipe.controller) {
             driver.retire(pipe.handle);
         }
     }
