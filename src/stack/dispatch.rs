@@ -8,7 +8,7 @@ use crate::host::{ControllerFault, TransferEnd};
 use crate::platform::{ControllerId, Platform};
 use crate::scsi::bring_up::{Action, BringUp, BringUpError, Input, ModeForm, Search};
 use crate::scsi::inquiry::Inquiry;
-use crate::scsi::transport::{Outcome, SCRATCH, TransportError};
+use crate::scsi::transport::{Outcome, Progress, SCRATCH, TransportError};
 use crate::scsi::unit::{Next, UnitEntry, UnitState};
 use crate::storage::bot::wire::Lun;
 use crate::storage::function::{Function, FunctionEvent};
@@ -32,12 +32,17 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             return;
         };
         let (bus, dma) = (&mut self.bus, &self.platform);
-        match slot.function.ended_well(bus, dma, end) {
-            Some((request, piece)) => {
+        match slot.function.ended_well(bus, dma, self.commands, end) {
+            Progress::Step => {}
+            Progress::Done {
+                request,
+                piece,
+                moved,
+            } => {
                 slot.ladder.succeeded();
-                self.request_done(function, request, piece, now);
+                self.request_done(function, request, piece, moved, now);
             }
-            None => self.transfer_ended_otherwise(end, now),
+            Progress::Unknown => self.transfer_ended_otherwise(end, now),
         }
     }
 

@@ -165,20 +165,21 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             index: index as u8,
             sequence: self.sequence,
         };
-        let is_alone = self.backlog.waiting == 0 && is_ready;
-        self.hunger = match self.hunger {
-            // Whoever waits has its command.
-            Hunger::Nobody => Hunger::Newest,
-            Hunger::Newest | Hunger::Several if self.backlog.waiting == 0 => Hunger::Newest,
-            Hunger::Newest | Hunger::Several => Hunger::Several,
-        };
+        let is_first = self.backlog.waiting == 0;
         self.backlog.waiting += 1;
         self.backlog.changes += usize::from(!operation.is_read());
-        let now = self.platform.now();
         self.newest = id.index;
-        if is_alone {
+        // Whoever waits has its command, and reads are in nobody's way.
+        let is_free = self.hunger == Hunger::Nobody && self.backlog.changes == 0;
+        let now = self.platform.now();
+        if is_ready && (is_first || is_free) {
             self.schedule_alone(function, id.index, now);
         } else {
+            self.hunger = match self.hunger {
+                Hunger::Nobody => Hunger::Newest,
+                Hunger::Newest | Hunger::Several if is_first => Hunger::Newest,
+                Hunger::Newest | Hunger::Several => Hunger::Several,
+            };
             self.schedule(function, now);
         }
         Ok(id)

@@ -54,14 +54,21 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         }
     }
 
-    /// The same where a request is the only one, of a unit that is ready: it needs no search.
+    /// The same where nobody but one request wants a command, and its unit is ready: it needs no search.
     #[inline]
     pub(super) fn schedule_alone(&mut self, function: u8, request: u8, now: Instant) {
+        self.hunger = Hunger::Newest;
         if self.bring_ups || !self.is_idle(function) {
             return self.schedule(function, now);
         }
-        if self.issue_request(function, request, now) == Room::Perhaps {
-            self.schedule(function, now);
+        self.hunger = Hunger::Nobody;
+        let room = self.issue_request(function, request, now);
+        let slot = self.requests.get(usize::from(request));
+        if slot.is_some_and(wants_command) {
+            self.hunger = Hunger::Several;
+            if room == Room::Perhaps {
+                self.schedule(function, now);
+            }
         }
     }
 
@@ -361,30 +368,29 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         }
     }
 
-    /// A command has moved all of a piece of a request.
+    /// A command has moved all of a piece of a request, `moved` bytes.
     #[inline]
-    pub(super) fn request_done(&mut self, function: u8, request: u8, piece: Piece, now: Instant) {
+    pub(super) fn request_done(
+        &mut self,
+        function: u8,
+        request: u8,
+        piece: Piece,
+        moved: u32,
+        now: Instant,
+    ) {
         match self.requests.get_mut(usize::from(request)) {
             Some(slot) if slot.ends_with(piece) => {
                 slot.in_flight = 0;
                 self.backlog.end(slot, Ok(()));
             }
-            _ => self.piece_done(function, request, piece, now),
+            _ => {
+                let status = Status::Good;
+                self.request_ended(request, piece, Ok(Completion { status, moved }), now);
+            }
         }
-        if self.backlog.waiting != 0 || self.bring_ups {
+        if self.hunger != Hunger::Nobody || self.bring_ups {
             self.schedule(function, now);
         }
-    }
-
-    /// The same for a request that there is more to.
-    #[inline(never)]
-    fn piece_done(&mut self, function: u8, request: u8, piece: Piece, now: Instant) {
-        let slot = self.functions.get(usize::from(function));
-        let outcome = Ok(Completion {
-            status: Status::Good,
-            moved: slot.map_or(0, |slot| slot.function.announced()),
-        });
-        self.request_ended(request, piece, outcome, now);
     }
 
     /// A command of a function has ended, and perhaps others with it.

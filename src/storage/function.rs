@@ -10,16 +10,17 @@ use super::choose::{Choice, Way};
 use super::quirks::{Decision, Quirks};
 #[cfg(not(feature = "uas"))]
 use super::uas::absent::Transport as Uas;
-use super::uas::release;
+use super::uas::{CommandSlot, release};
 use super::uas::transport::Tools;
 #[cfg(feature = "uas")]
 use super::uas::transport::Transport as Uas;
-use crate::block::queue::Piece;
 use crate::dma::{Dma, Owner};
 use crate::host::TransferEnd;
 use crate::policy::{Policy, Trust};
 use crate::scsi::bring_up::{Manner, Search};
-use crate::scsi::transport::{Client, ClientKind, Ended, Outcome, Request, TransportError};
+use crate::scsi::transport::{
+    Client, ClientKind, Ended, Outcome, Progress, Request, TransportError,
+};
 use crate::time::Instant;
 use crate::usb::bus::FunctionConfig;
 use crate::usb::descriptor::{BulkOnlyPipes, CommandSet};
@@ -177,15 +178,6 @@ impl Function {
         }
     }
 
-    /// Bytes of data that the command under way over Bulk-Only, or the last one, has announced.
-    #[must_use]
-    pub fn announced(&self) -> u32 {
-        match &self.carrier {
-            Carrier::BulkOnly(transport, _) => transport.announced(),
-            Carrier::None | Carrier::Uas(_) => 0,
-        }
-    }
-
     /// Whether it takes a command now.
     #[inline]
     #[must_use]
@@ -339,25 +331,34 @@ impl Function {
         Some(FunctionEvent::Serving(Lun::highest(answer)))
     }
 
-    /// Takes the end of a transfer where it ends a request's command well and in full: which request's, and
-    /// which piece of it. `None`: nothing was done, and [`Function::transfer_ended`] finds out what it
-    /// means.
+    /// Takes the good end of a transfer, where that is all there is to it: see [`Progress`]. If not,
+    /// [`Function::transfer_ended`] finds out what it means.
     #[inline]
     pub fn ended_well<C: Driver>(
         &mut self,
         bus: &mut Bus<'_, C>,
         dma: &impl Dma,
+        commands: &mut [CommandSlot],
         end: &TransferEnd,
-    ) -> Option<(u8, Piece)> {
-        let Carrier::BulkOnly(transport, place) = &mut self.carrier else {
-            return None;
-        };
-        let Client { kind, index, piece } = (*place)?;
-        if kind != ClientKind::Request || !transport.ended_well(bus, dma, end) {
-            return None;
+    ) -> Progress {
+        match &mut self.carrier {
+            Carrier::None => Progress::Unknown,
+            Carrier::BulkOnly(transport, place) => {
+                let Some(Client { kind, index, piece }) = *place else {
+                    return Progress::Unknown;
+                };
+                if kind != ClientKind::Request || !transport.ended_well(bus, dma, end) {
+                    return Progress::Unknown;
+                }
+                *place = None;
+                Progress::Done {
+                    request: index,
+                    piece,
+                    moved: transport.announced(),
+                }
+            }
+            Carrier::Uas(transport) => transport.ended_well(bus, dma, commands, end),
         }
-        *place = None;
-        Some((index, piece))
     }
 
     /// A transfer of the function has ended.
