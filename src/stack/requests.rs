@@ -72,7 +72,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         buffer: Option<DmaBuffer>,
     ) -> Result<RequestId, (BlockError, Option<DmaBuffer>)> {
         let memory = buffer.as_ref().map(DmaBuffer::raw);
-        match self.submit_for(disk, operation, memory, None, Waiter::Queue) {
+        match self.submit_queued(disk, operation, memory, None) {
             Ok(id) => {
                 if let Some(slot) = self.requests.get_mut(usize::from(id.index)) {
                     slot.buffer = buffer;
@@ -81,6 +81,18 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             }
             Err(error) => Err((error, buffer)),
         }
+    }
+
+    /// Puts a request into a slot as [`Host::submit_for`] does, for whoever asks for completions.
+    #[inline(never)]
+    pub(super) fn submit_queued(
+        &mut self,
+        disk: DiskId,
+        operation: Operation,
+        memory: Option<RawBuffer>,
+        holder: Option<HolderId>,
+    ) -> Result<RequestId, BlockError> {
+        self.submit_for(disk, operation, memory, holder, Waiter::Queue)
     }
 
     /// The next completion of any disk, in the order of the request slots.
@@ -128,7 +140,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
 
     /// Puts a request into a slot and sets its function going, for a holder of the disk where there
     /// is one. Whoever calls it keeps the memory alive and alone until the request has ended.
-    #[inline]
+    #[inline(always)]
     pub(super) fn submit_for(
         &mut self,
         disk: DiskId,

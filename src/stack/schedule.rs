@@ -1,10 +1,10 @@
 //! Which commands a function carries next: a unit's bring-up first, then requests in the order of
 //! their submission, as many at a time as it takes.
 
-use super::Host;
+use super::{FunctionSlot, Host};
 use crate::block::BlockError;
 use crate::block::queue::{Operation, Piece, RequestSlot};
-use crate::dma::MapError;
+use crate::dma::{Dma, MapError};
 use crate::platform::Platform;
 use crate::scsi::transport::{
     Client, ClientKind, Completion, DataPlace, Ended, Outcome, Request, Status, TransportError,
@@ -37,6 +37,39 @@ enum Room {
     None,
 }
 
+impl FunctionSlot {
+    /// How long a command may take that is issued again after an interruption: no longer than the
+    /// episode of recovery that its device is in. A new request begins with a clean slate.
+    #[inline(always)]
+    fn time_left(&mut self, interrupted: bool, episode: Duration, now: Instant) -> Duration {
+        if interrupted {
+            return self.ladder.time_left(episode, now);
+        }
+        // With several commands under way, one that is new says nothing about the others.
+        if !self.function.takes_several() {
+            self.ladder.succeeded();
+        }
+        Duration::MAX
+    }
+
+    /// Begins a command, and says whether there is room for another, and when to look at it. Inlined,
+    /// so that the request is never written down on the usual way.
+    #[inline(always)]
+    fn begin<C: Driver, D: Dma>(
+        &mut self,
+        tools: Tools<'_, '_, C, D>,
+        request: &Request,
+        client: Client,
+    ) -> Result<(Room, Instant), TransportError> {
+        self.function.begin(tools, request, client)?;
+        let room = match self.function.takes_several() {
+            true => Room::Perhaps,
+            false => Room::None,
+        };
+        Ok((room, self.function.deadline()))
+    }
+}
+
 impl<P: Platform, C: Driver> Host<'_, P, C> {
     /// Gives a function the commands that it takes now.
     pub(super) fn schedule(&mut self, function: u8, now: Instant) {
@@ -55,7 +88,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     }
 
     /// The same where nobody but one request wants a command, and its unit is ready: it needs no search.
-    #[inline]
+    #[inline(always)]
     pub(super) fn schedule_alone(&mut self, function: u8, request: u8, now: Instant) {
         self.hunger = Hunger::Newest;
         if self.bring_ups || !self.is_idle(function) {
@@ -63,12 +96,8 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         }
         self.hunger = Hunger::Nobody;
         let room = self.issue_request(function, request, now);
-        let slot = self.requests.get(usize::from(request));
-        if slot.is_some_and(wants_command) {
-            self.hunger = Hunger::Several;
-            if room == Room::Perhaps {
-                self.schedule(function, now);
-            }
+        if room == Room::Perhaps && self.hunger != Hunger::Nobody {
+            self.schedule(function, now);
         }
     }
 
@@ -201,15 +230,35 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let (Operation::Read(lba) | Operation::Write(lba)) = slot.operation else {
             return self.issue_rare_request(function, request, now);
         };
-        let interrupted = slot.interruptions != 0;
-        match unit.moving_command(slot, lba, &self.policy) {
-            Ok(mut command) => {
-                let client = Client::request(request, slot.piece);
-                let left = self.time_left(function, interrupted, now);
-                command.timeout = command.timeout.min(left);
-                self.begin(function, client, &command, now)
+        let Some(carrier) = self.functions.get_mut(usize::from(function)) else {
+            return Room::None;
+        };
+        let mut command = match unit.moving_command(slot, lba, &self.policy) {
+            Ok(command) => command,
+            Err(error) => return self.not_even_issued(request, error),
+        };
+        if slot.wants_command() {
+            // It is longer than one command.
+            self.hunger = Hunger::Several;
+        }
+        let client = Client::request(request, slot.piece);
+        let left = carrier.time_left(slot.interruptions != 0, self.policy.episode, now);
+        command.timeout = command.timeout.min(left);
+        let tools = Tools {
+            bus: &mut self.bus,
+            dma: &self.platform,
+            commands: self.commands,
+            now,
+        };
+        match carrier.begin(tools, &command, client) {
+            Ok((room, deadline)) => {
+                self.wake_at(deadline);
+                room
             }
-            Err(error) => self.not_even_issued(request, error),
+            Err(error) => {
+                let copy = command;
+                self.not_begun(function, client, &copy, error, now)
+            }
         }
     }
 
@@ -229,6 +278,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                 let client = Client::request(request, slot.piece);
                 let left = self.time_left(function, interrupted, now);
                 command.timeout = command.timeout.min(left);
+                self.hunger = Hunger::Several;
                 self.begin_rarely(function, client, &command, now)
             }
             Err(error) => self.not_even_issued(request, error),
@@ -242,21 +292,11 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         Room::Perhaps
     }
 
-    /// How long a command may take that is issued again after an interruption: no longer than the
-    /// episode of recovery that its device is in. A new request begins with a clean slate.
-    #[inline]
     fn time_left(&mut self, function: u8, interrupted: bool, now: Instant) -> Duration {
-        let Some(slot) = self.functions.get_mut(usize::from(function)) else {
-            return Duration::ZERO;
-        };
-        if interrupted {
-            return slot.ladder.time_left(self.policy.episode, now);
-        }
-        // With several commands under way, one that is new says nothing about the others.
-        if !slot.function.takes_several() {
-            slot.ladder.succeeded();
-        }
-        Duration::MAX
+        let slot = self.functions.get_mut(usize::from(function));
+        slot.map_or(Duration::ZERO, |slot| {
+            slot.time_left(interrupted, self.policy.episode, now)
+        })
     }
 
     #[cold]
@@ -268,12 +308,6 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         request: &Request,
         now: Instant,
     ) -> Room {
-        self.begin(function, client, request, now)
-    }
-
-    /// Inlined, and what goes wrong gets copies, so that the request is never written down on the usual way.
-    #[inline(always)]
-    fn begin(&mut self, function: u8, client: Client, request: &Request, now: Instant) -> Room {
         let Some(slot) = self.functions.get_mut(usize::from(function)) else {
             return Room::None;
         };
@@ -283,17 +317,12 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             commands: self.commands,
             now,
         };
-        match slot.function.begin(tools, request, client) {
-            Ok(()) => {
-                let deadline = slot.function.deadline();
-                let several = slot.function.takes_several();
+        match slot.begin(tools, request, client) {
+            Ok((room, deadline)) => {
                 self.wake_at(deadline);
-                if several { Room::Perhaps } else { Room::None }
+                room
             }
-            Err(error) => {
-                let copy = *request;
-                self.not_begun(function, client, &copy, error, now)
-            }
+            Err(error) => self.not_begun(function, client, request, error, now),
         }
     }
 

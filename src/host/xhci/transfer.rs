@@ -280,17 +280,11 @@ impl TransferRing {
         if self.form != Form::Plain || !is_good(event.completion_code()) {
             return None;
         }
-        let (mut number, mut blocks) = (0, 0);
-        let record = loop {
-            let record = records.get(&self.chain, number)?;
-            number += 1;
-            blocks += record.blocks;
-            if record.last == at {
-                break record;
-            }
-            if !record.quiet {
-                return None;
-            }
+        let oldest = records.oldest(&self.chain)?;
+        let (record, number, blocks) = if oldest.last == at {
+            (*oldest, 1, oldest.blocks)
+        } else {
+            Self::behind_quiet_ones(&self.chain, records, at)?
         };
         // Where bytes are missing of a transfer of several blocks, they are to be counted.
         let residue = event.residue();
@@ -309,6 +303,28 @@ impl TransferRing {
         records.drop_oldest(&mut self.chain, number);
         self.ring.give_back(blocks);
         Some(at)
+    }
+
+    /// The transfer whose last block is `at`, if all before it are quiet; how many these are with it, and
+    /// the blocks of them all.
+    #[inline(never)]
+    fn behind_quiet_ones(
+        chain: &Chain,
+        records: &mut Records<'_>,
+        at: u32,
+    ) -> Option<(TransferRecord, usize, u32)> {
+        let (mut number, mut blocks) = (0, 0);
+        loop {
+            let record = records.get(chain, number)?;
+            number += 1;
+            blocks += record.blocks;
+            if record.last == at {
+                return Some((*record, number, blocks));
+            }
+            if !record.quiet {
+                return None;
+            }
+        }
     }
 
     /// Takes any event of a transfer of this ring.
