@@ -88,7 +88,7 @@ pub enum BusEvent {
     Configured(DeviceId, Result<(), UsbError>),
     /// The operation that the device's driver began has ended, with the bytes of data.
     Operated(DeviceId, Result<u32, UsbError>),
-    /// A transfer of a driver's function has ended: [`function_and_tag`](super::function_and_tag) says whose
+    /// A transfer of a driver's function has ended: [`function_and_tag`] says whose
     /// it was.
     Transfer(TransferEnd),
     /// A device has gone or was given up. Its transfers may still be in flight.
