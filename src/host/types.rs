@@ -234,10 +234,15 @@ pub struct TransferEnd {
     pub outcome: Outcome,
 }
 
-const _: () = assert!(
-    size_of::<Option<TransferEnd>>() <= 16,
-    "it travels in two registers"
-);
+impl TransferEnd {
+    /// Of no transfer: a place for one.
+    #[cfg(feature = "xhci")]
+    pub(crate) const NONE: Self = Self {
+        token: Token(0),
+        actual: 0,
+        outcome: Outcome::Complete,
+    };
+}
 
 /// What a controller reports, one at a time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -282,8 +287,10 @@ pub enum Event {
 /// Why one operation of a controller failed. The neighbours are not concerned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HostError {
-    /// The pool is too small for one more of these.
-    Pool(PoolError),
+    /// The pool is too small for one more of these: see [`PoolError::Exhausted`].
+    PoolExhausted,
+    /// The pool's ledger is too short for one more of these: see [`PoolError::LedgerFull`].
+    LedgerFull,
     /// The storage that the controller was given holds no more devices or endpoints.
     StorageFull,
     /// The handle names nothing that is open.
@@ -313,7 +320,10 @@ pub enum HostError {
 
 impl From<PoolError> for HostError {
     fn from(error: PoolError) -> Self {
-        Self::Pool(error)
+        match error {
+            PoolError::Exhausted => Self::PoolExhausted,
+            PoolError::LedgerFull => Self::LedgerFull,
+        }
     }
 }
 

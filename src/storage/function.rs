@@ -10,21 +10,24 @@ use super::choose::{Choice, Way};
 use super::quirks::{Decision, Quirks};
 #[cfg(not(feature = "uas"))]
 use super::uas::absent::Transport as Uas;
-use super::uas::release;
 use super::uas::transport::Tools;
 #[cfg(feature = "uas")]
 use super::uas::transport::Transport as Uas;
+use super::uas::{CommandSlot, release};
 use crate::dma::{Dma, Owner};
+use crate::host::TransferEnd;
 use crate::policy::{Policy, Trust};
 use crate::scsi::bring_up::{Manner, Search};
-use crate::scsi::transport::{Client, Ended, Outcome, Request, TransportError};
+use crate::scsi::transport::{
+    Client, ClientKind, Ended, Outcome, Progress, Request, TransportError,
+};
 use crate::time::Instant;
 use crate::usb::bus::FunctionConfig;
 use crate::usb::descriptor::{BulkOnlyPipes, CommandSet};
 use crate::usb::operation::Operation;
 use crate::usb::setup::SetupPacket;
 use crate::usb::speed::Speed;
-use crate::usb::{Bus, DeviceId, Driver, FunctionEnd, UsbError};
+use crate::usb::{Bus, DeviceId, Driver, UsbError, function_and_tag};
 
 /// Where a function is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,15 +66,6 @@ pub enum FunctionEvent {
     Failed(UsbError),
     /// A command has ended. Others may have too: see [`Function::take_ended`].
     Ended(Ended),
-}
-
-/// The data of a command that has ended well.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Moved {
-    /// How many bytes of it were moved.
-    pub bytes: u32,
-    /// All that the command had announced.
-    pub whole: bool,
 }
 
 /// A storage function. The caller of the stack provides a slice of them.
@@ -203,6 +197,15 @@ impl Function {
         matches!(self.carrier, Carrier::Uas(_))
     }
 
+    /// Whether its device speaks UAS and is being brought back in step.
+    #[must_use]
+    pub fn is_recovering_uas(&self) -> bool {
+        match &self.carrier {
+            Carrier::None | Carrier::BulkOnly(..) => false,
+            Carrier::Uas(transport) => transport.is_recovering(),
+        }
+    }
+
     /// When [`Function::deadline_passed`] is due.
     #[inline]
     #[must_use]
@@ -228,17 +231,13 @@ impl Function {
         device: DeviceId,
         (choice, decision): (&Choice, Decision),
     ) -> Result<(), UsbError> {
-        let info = tools.bus.info(device).ok_or(UsbError::Disconnected)?;
-        let speed = info.speed();
+        let speed = tools.bus.speed(device).ok_or(UsbError::Disconnected)?;
         let longest = transfer_limit(policy, decision.quirks, speed);
-        let carrier = match &choice.way {
-            Way::BulkOnly(pipes) => {
-                let mut transport =
-                    open_bulk_only(tools.bus, index, device, choice.interface, pipes, longest)?;
-                transport.set_queueing(policy.queueing);
-                transport.set_quirks(decision.quirks, speed);
-                Carrier::BulkOnly(transport, None)
-            }
+        self.carrier = match &choice.way {
+            Way::BulkOnly(pipes) => Carrier::BulkOnly(
+                open_bulk_only(tools.bus, index, device, choice.interface, pipes, longest)?,
+                None,
+            ),
             Way::Uas(pipes) => Carrier::Uas(Uas::open(
                 tools.bus,
                 tools.commands,
@@ -249,25 +248,23 @@ impl Function {
                 longest,
             )?),
         };
+        if let Carrier::BulkOnly(transport, _) = &mut self.carrier {
+            transport.set_queueing(policy.queueing);
+            transport.set_quirks(decision.quirks, speed);
+        }
         let config = FunctionConfig {
             configuration: choice.configuration,
             interface: choice.interface,
             alternate: choice.alternate,
         };
         let begun = tools.bus.configure(device, config, tools.now);
-        begun.inspect_err(|_| {
-            release(tools.commands, index);
-            tools.bus.pool().reclaim(Owner::Function(index));
-        })?;
-        *self = Self {
-            state: State::Configuring,
-            device: Some(device),
-            interface: choice.interface,
-            carrier,
-            transfer_bytes: longest,
-            command_set: choice.command_set,
-            decision,
-        };
+        begun.inspect_err(|_| self.closed(tools, index))?;
+        self.state = State::Configuring;
+        self.device = Some(device);
+        self.interface = choice.interface;
+        self.transfer_bytes = longest;
+        self.command_set = choice.command_set;
+        self.decision = decision;
         Ok(())
     }
 
@@ -337,26 +334,34 @@ impl Function {
         Some(FunctionEvent::Serving(Lun::highest(answer)))
     }
 
-    /// Takes the end of a transfer where it ends a command well: whose, and the bytes that were moved. `None`:
-    /// nothing was done, and [`Function::transfer_ended`] finds out what it means.
+    /// Takes the good end of a transfer, where that is all there is to it: see [`Progress`]. If not,
+    /// [`Function::transfer_ended`] finds out what it means.
     #[inline]
     pub fn ended_well<C: Driver>(
         &mut self,
         bus: &mut Bus<'_, C>,
         dma: &impl Dma,
-        end: &FunctionEnd,
-    ) -> Option<(Client, Moved)> {
-        let Carrier::BulkOnly(transport, client) = &mut self.carrier else {
-            return None;
-        };
-        let bytes = transport.ended_well(bus, dma, end)?;
-        let moved = Moved {
-            bytes,
-            whole: bytes == transport.announced(),
-        };
-        let whose = (*client)?;
-        *client = None;
-        Some((whose, moved))
+        commands: &mut [CommandSlot],
+        end: &TransferEnd,
+    ) -> Progress {
+        match &mut self.carrier {
+            Carrier::None => Progress::Unknown,
+            Carrier::BulkOnly(transport, place) => {
+                let Some(Client { kind, index, piece }) = *place else {
+                    return Progress::Unknown;
+                };
+                if kind != ClientKind::Request || !transport.ended_well(bus, dma, end) {
+                    return Progress::Unknown;
+                }
+                *place = None;
+                Progress::Done {
+                    request: index,
+                    piece,
+                    moved: transport.announced(),
+                }
+            }
+            Carrier::Uas(transport) => transport.ended_well(bus, dma, commands, end),
+        }
     }
 
     /// A transfer of the function has ended.
@@ -364,14 +369,10 @@ impl Function {
     pub fn transfer_ended<C: Driver, D: Dma>(
         &mut self,
         tools: &mut Tools<'_, '_, C, D>,
-        end: &FunctionEnd,
+        end: &TransferEnd,
     ) -> Option<Ended> {
-        let FunctionEnd {
-            tag,
-            outcome,
-            actual,
-            ..
-        } = *end;
+        let (_, tag) = function_and_tag(end.token);
+        let (outcome, actual) = (end.outcome, end.actual);
         match &mut self.carrier {
             Carrier::None => None,
             Carrier::BulkOnly(transport, client) => {
@@ -439,10 +440,10 @@ impl Function {
     /// # Errors
     ///
     /// [`TransportError`]: nothing was begun.
-    #[inline]
+    #[inline(always)]
     pub fn begin<C: Driver, D: Dma>(
         &mut self,
-        tools: &mut Tools<'_, '_, C, D>,
+        tools: Tools<'_, '_, C, D>,
         request: &Request,
         client: Client,
     ) -> Result<(), TransportError> {
@@ -453,7 +454,10 @@ impl Function {
                 *place = Some(client);
                 Ok(())
             }
-            Carrier::Uas(transport) => transport.begin(tools, request, client),
+            Carrier::Uas(transport) => {
+                let (mut tools, request) = (tools, *request);
+                transport.begin(&mut tools, &request, client)
+            }
         }
     }
 

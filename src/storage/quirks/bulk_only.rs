@@ -272,8 +272,8 @@ mod tests {
             product,
             release,
             speed: Speed::High,
-            manufacturer: "",
-            product_name: "",
+            manufacturer: b"",
+            product_name: b"",
         }
     }
 

@@ -295,8 +295,12 @@ fn identity(options: &Options) -> Result<Identity<'_>> {
         product: hexadecimal(product)?,
         release: hexadecimal(options.release.as_deref().unwrap_or("0100"))?,
         speed: speed(options.speed.as_deref().unwrap_or("super"))?,
-        manufacturer: options.manufacturer.as_deref().unwrap_or_default(),
-        product_name: options.product.as_deref().unwrap_or_default(),
+        manufacturer: options
+            .manufacturer
+            .as_deref()
+            .unwrap_or_default()
+            .as_bytes(),
+        product_name: options.product.as_deref().unwrap_or_default().as_bytes(),
     })
 }
 

@@ -16,7 +16,7 @@ use crate::board::{self, Board};
 use crate::image;
 
 /// The board that is measured beside [`super::BOARD`]. Its controllers are four.
-const BOARD: &str = "orangepi-pc";
+pub(super) const BOARD: &str = "orangepi-pc";
 const CONTROLLERS: f64 = 4.0;
 /// One load: a thousand reads of 4 KiB take a second each way.
 const LOAD: &str = "rr4k.1";
