@@ -57,6 +57,7 @@ mod trb;
 use base::{Base, Extent};
 use capability::Parameters;
 use controller::Phase;
+use poll::Recent;
 use port::PortWork;
 use quirks::Quirks;
 use records::Records;
@@ -141,6 +142,7 @@ pub struct Xhci<'s, B> {
     records: Records<'s>,
     streams: &'s mut [StreamRecord],
     statistics: Statistics,
+    recent: Recent,
 }
 
 impl<'s, B: Bus> Xhci<'s, B> {
@@ -191,6 +193,7 @@ impl<'s, B: Bus> Xhci<'s, B> {
             records: Records::new(transfers),
             streams,
             statistics: Statistics::default(),
+            recent: Recent::NONE,
         })
     }
 
