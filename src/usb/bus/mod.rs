@@ -25,7 +25,7 @@ use super::operation::Operation;
 use super::port::PortEntry;
 use crate::dma::{Pool, Segment, SegmentRules};
 use crate::host::{
-    Capabilities, ControllerFault, Devices, EndpointHandle, Endpoints, Event, HostController,
+    Capabilities, ControllerFault, Devices, EndpointHandle, Endpoints, Event, Handling, HostController,
     HostError, Hubs, Report, RootPort, RootPorts, Token, Transfer, TransferEnd,
 };
 use crate::platform::ControllerId;
@@ -626,15 +626,13 @@ impl<'s, C: Driver> Bus<'s, C> {
         segment: Segment,
         report: Report,
     ) -> Result<(), HostError> {
-        let direction = pipe.address.direction();
-        self.transfer_driver(pipe.controller)?.send_segment(
-            pipe.handle,
+        let handling = Handling {
             stream,
-            token,
-            direction,
-            segment,
+            direction: pipe.address.direction(),
             report,
-        )
+        };
+        self.transfer_driver(pipe.controller)?
+            .send_segment(pipe.handle, token, segment, handling)
     }
 
     /// Queues a segment behind the newest transfer of a pipe, to be seen by the controller when that one has
