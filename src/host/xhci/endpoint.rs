@@ -12,8 +12,8 @@ use super::transfer::TransferRing;
 use super::{Xhci, context, device_at, endpoint_at};
 use crate::dma::{Allocation, Pool, Segment, release};
 use crate::host::{
-    DeviceHandle, EndpointConfig, EndpointHandle, EndpointKind, Endpoints, Handling,
-    HostError, Sequence, Token, Transfer,
+    DeviceHandle, EndpointConfig, EndpointHandle, EndpointKind, Endpoints, Handling, HostError,
+    Sequence, Token, Transfer,
 };
 use crate::mmio::Bus;
 use crate::time::Instant;

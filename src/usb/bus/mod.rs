@@ -25,8 +25,8 @@ use super::operation::Operation;
 use super::port::PortEntry;
 use crate::dma::{Pool, Segment, SegmentRules};
 use crate::host::{
-    Capabilities, ControllerFault, Devices, EndpointHandle, Endpoints, Event, Handling, HostController,
-    HostError, Hubs, Report, RootPort, RootPorts, Token, Transfer, TransferEnd,
+    Capabilities, ControllerFault, Devices, EndpointHandle, Endpoints, Event, Handling,
+    HostController, HostError, Hubs, Report, RootPort, RootPorts, Token, Transfer, TransferEnd,
 };
 use crate::platform::ControllerId;
 use crate::time::Instant;
