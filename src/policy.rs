@@ -18,8 +18,21 @@ pub enum Queueing {
     /// The data with the command wrapper, the status when the data has come: as many interrupts as
     /// [`Queueing::AfterCommand`], for devices that cannot hold a status read behind their data.
     /// QEMU's `usb-storage` is one (7.2 and 11.1 were tried): where the data takes a moment, a status
-    /// read that is queued already is never answered, or is stalled before a write's data.
+    /// read that is queued already is never answered, or is stalled before a write's data. Devices
+    /// that are known to be so get it by a quirk
+    /// ([`Quirks::STATUS_LAST`](crate::storage::quirks::Quirks::STATUS_LAST)).
     StatusLast,
+}
+
+impl Queueing {
+    /// The same, but with the status behind the data.
+    #[must_use]
+    pub const fn with_status_last(self) -> Self {
+        match self {
+            Self::AfterCommand | Self::AfterData => Self::AfterData,
+            Self::Eager | Self::StatusLast => Self::StatusLast,
+        }
+    }
 }
 
 /// Whether UAS is used: for boards on which nobody has seen it work.
@@ -30,6 +43,20 @@ pub enum UasUse {
     WherePossible,
     /// Not at all: Bulk-Only only.
     Never,
+}
+
+/// Whom UAS's failures are blamed on: what is tried before UAS is left, and for how long it stays left
+/// then ([`Policy::uas_resets`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum UasFallback {
+    /// The device: most bridges that hang under UAS do so on every controller. It is used over
+    /// Bulk-Only until it is pulled, and its neighbours are left in peace for it.
+    #[default]
+    UntilUnplugged,
+    /// Its controller, for chips whose streams are said to hang (RK3328). It is started again before
+    /// UAS is left. Then every device that is plugged into it is used over Bulk-Only, if it can be,
+    /// for as long as this host lives: until the next start of the machine, mostly.
+    UntilRestart,
 }
 
 /// Which devices are asked questions that a disk can be used without, and sent commands that few
@@ -82,12 +109,14 @@ pub struct Policy {
     pub task_management: Duration,
     /// Whether UAS is used at all.
     pub uas: UasUse,
-    /// A device that speaks UAS and was reset so often within [`Policy::uas_window`] is used over
-    /// Bulk-Only from then on, if it can, until it is pulled. Policy: one reset may be the cable's
-    /// fault.
+    /// A device that speaks UAS and had to be reset so often within [`Policy::uas_window`] is used
+    /// over Bulk-Only from then on, if it can, for as long as [`Policy::uas_fallback`] says. What is
+    /// tried after one fault counts once. Policy: one reset may be the cable's fault.
     pub uas_resets: u8,
-    /// See [`Policy::uas_resets`]. [`Duration::MAX`]: all resets since it was plugged in count.
+    /// See [`Policy::uas_resets`]. [`Duration::MAX`]: all resets count, however long ago.
     pub uas_window: Duration,
+    /// Whom the resets are blamed on, and so for how long a fall-back is remembered.
+    pub uas_fallback: UasFallback,
     /// Which devices are trusted with rare questions and commands.
     pub trust: Trust,
 }
@@ -111,6 +140,7 @@ impl Policy {
         uas: UasUse::WherePossible,
         uas_resets: 2,
         uas_window: Duration::from_secs(60),
+        uas_fallback: UasFallback::UntilUnplugged,
         trust: Trust::ByTransport,
     };
 }

@@ -71,7 +71,7 @@ pub trait Devices {
     ///
     /// # Errors
     ///
-    /// [`HostError::StorageFull`], [`HostError::Pool`]: nothing was reserved.
+    /// [`HostError::StorageFull`], [`HostError::PoolExhausted`], [`HostError::LedgerFull`]: nothing was reserved.
     fn open_device(
         &mut self,
         pool: &mut Pool<'_>,
@@ -147,7 +147,7 @@ pub trait Endpoints {
     ///
     /// # Errors
     ///
-    /// [`HostError::StorageFull`], [`HostError::Pool`], [`HostError::Stale`],
+    /// [`HostError::StorageFull`], [`HostError::PoolExhausted`], [`HostError::LedgerFull`], [`HostError::Stale`],
     /// [`HostError::Unsupported`] for streams: nothing was reserved.
     fn open_endpoint(
         &mut self,

@@ -333,8 +333,10 @@ pub enum Event {
 /// Why one operation of a controller failed. The neighbours are not concerned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HostError {
-    /// The pool is too small for one more of these.
-    Pool(PoolError),
+    /// The pool is too small for one more of these: see [`PoolError::Exhausted`].
+    PoolExhausted,
+    /// The pool's ledger is too short for one more of these: see [`PoolError::LedgerFull`].
+    LedgerFull,
     /// The storage that the controller was given holds no more devices or endpoints.
     StorageFull,
     /// The handle names nothing that is open.
@@ -364,7 +366,10 @@ pub enum HostError {
 
 impl From<PoolError> for HostError {
     fn from(error: PoolError) -> Self {
-        Self::Pool(error)
+        match error {
+            PoolError::Exhausted => Self::PoolExhausted,
+            PoolError::LedgerFull => Self::LedgerFull,
+        }
     }
 }
 

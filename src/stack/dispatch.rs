@@ -1,5 +1,6 @@
 //! What the bus reports, carried to functions and units.
 
+use super::neighbours::NewUnit;
 use super::recover::{is_same_unit, replace};
 use super::{FunctionSlot, Host};
 use crate::block::BlockError;
@@ -145,7 +146,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let slot = self.functions.get(usize::from(function));
         let transfer_bytes = slot.map_or(0, |slot| slot.function.transfer_bytes());
         let device = slot.and_then(|slot| slot.function.device());
-        let Some(info) = device.and_then(|device| self.bus.info(device)) else {
+        let Some(controller) = device.and_then(|device| self.bus.controller_of(device)) else {
             return;
         };
         let was_absent = match self.functions.get_mut(usize::from(function)) {
@@ -157,7 +158,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         if was_absent && self.units.iter().any(is_its) {
             self.bring_back_units(function, transfer_bytes, now);
         } else {
-            self.add_units(function, info.controller, transfer_bytes, highest, now);
+            self.add_units(function, controller, transfer_bytes, highest, now);
         }
         self.schedule(function, now);
     }
@@ -180,18 +181,15 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             } else {
                 Search::None
             };
-            self.add_unit(
-                UnitEntry {
-                    function,
-                    controller,
-                    lun: lun.number(),
-                    transfer_bytes,
-                    manner,
-                    search,
-                    ..UnitEntry::EMPTY
-                },
-                now,
-            );
+            let unit = NewUnit {
+                function,
+                controller,
+                lun: lun.number(),
+                transfer_bytes,
+                manner,
+                search,
+            };
+            self.add_unit(&unit, now);
         }
     }
 
@@ -227,54 +225,60 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             Some(_) => ModeForm::Ten,
         };
         entry.quirks = quirks;
-        let bring_up = BringUp::new(now + self.policy.readiness)
-            .minding(quirks, mode_form)
-            .asking(entry.manner, entry.search);
-        let bring_up = match empty {
-            Some(inquiry) => bring_up.looking(inquiry),
-            None => bring_up,
+        if entry.interruptions > REISSUES {
+            let error = TransportError::Timeout;
+            entry.state = UnitState::Failed(BringUpError::Transport(error));
+            return self.compare_with_before(unit);
+        }
+        let bring_up = BringUp::new(now + self.policy.readiness);
+        entry.state = UnitState::BringUp(bring_up, Next::Ended);
+        let UnitState::BringUp(bring_up, _) = &mut entry.state else {
+            return;
         };
-        let bring_up = match entry.interruptions {
-            0 => bring_up,
-            1..=REISSUES => bring_up.essential(),
-            _ => {
-                let error = TransportError::Timeout;
-                entry.state = UnitState::Failed(BringUpError::Transport(error));
-                return self.compare_with_before(unit);
-            }
-        };
-        self.bring_up_step(unit, bring_up, Input::Begin, now);
+        bring_up.mind(quirks, mode_form);
+        bring_up.ask(entry.manner, entry.search);
+        if let Some(inquiry) = empty {
+            bring_up.look(inquiry);
+        }
+        if entry.interruptions != 0 {
+            bring_up.keep_to_essentials();
+        }
+        self.bring_up_step(unit, Input::Begin, now);
     }
 
-    fn bring_up_step(&mut self, unit: u8, mut machine: BringUp, input: Input<'_>, now: Instant) {
-        let action = machine.step(input, now);
-        let neighbours = machine.take_neighbours();
+    /// Takes what happened to a bring-up, which goes on where it is or gives way to its end.
+    fn bring_up_step(&mut self, unit: u8, input: Input<'_>, now: Instant) {
         let Some(entry) = self.units.get_mut(usize::from(unit)) else {
             return;
         };
-        entry.state = match action {
+        let UnitState::BringUp(machine, next) = &mut entry.state else {
+            return;
+        };
+        let action = machine.step(input, now);
+        let neighbours = machine.take_neighbours();
+        match action {
             Action::Issue(command) => {
                 self.bring_ups = true;
-                UnitState::BringUp(machine, Next::Issue(command))
+                *next = Next::Issue(command);
             }
             Action::Wait(until) => {
                 self.next_timer = self.next_timer.min(until);
-                UnitState::BringUp(machine, Next::Time(until))
+                *next = Next::Time(until);
             }
             Action::Ready(found) => {
                 // That something upsets the device is kept in mind.
                 entry.interruptions = entry.interruptions.min(1);
                 entry.limit_transfers(&found);
-                UnitState::Ready(found)
+                entry.state = UnitState::Ready(found);
             }
             Action::Empty(inquiry) => {
                 entry.next_look = now + self.policy.medium_poll;
                 self.next_timer = self.next_timer.min(entry.next_look);
-                UnitState::Empty(inquiry)
+                entry.state = UnitState::Empty(inquiry);
             }
-            Action::Skip => UnitState::Free,
-            Action::Fail(error) => UnitState::Failed(error),
-        };
+            Action::Skip => entry.state = UnitState::Free,
+            Action::Fail(error) => entry.state = UnitState::Failed(error),
+        }
         self.compare_with_before(unit);
         if let Some(neighbours) = neighbours {
             self.add_neighbours(unit, neighbours, now);
@@ -310,12 +314,6 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         outcome: Outcome,
         now: Instant,
     ) {
-        let Some(entry) = self.units.get(usize::from(unit)) else {
-            return;
-        };
-        let UnitState::BringUp(machine, _) = entry.state else {
-            return;
-        };
         let mut bytes = [0; ANSWER];
         let moved = outcome
             .map_or(0, |completion| completion.moved as usize)
@@ -325,7 +323,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             slot.function.read_scratch(&mut bytes);
         }
         let answer = bytes.get(..moved).unwrap_or_default();
-        self.bring_up_step(unit, machine, Input::Ended(outcome, answer), now);
+        self.bring_up_step(unit, Input::Ended(outcome, answer), now);
     }
 
     /// What a failed request says about its unit.
@@ -452,13 +450,13 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             let Some(entry) = self.units.get(unit) else {
                 break;
             };
-            let UnitState::BringUp(machine, Next::Time(until)) = entry.state else {
+            let UnitState::BringUp(_, Next::Time(until)) = entry.state else {
                 self.look_again(unit as u8, now);
                 continue;
             };
             let function = entry.function;
             if now >= until {
-                self.bring_up_step(unit as u8, machine, Input::Time, now);
+                self.bring_up_step(unit as u8, Input::Time, now);
                 self.schedule(function, now);
             } else {
                 self.wake_at(until);

@@ -13,11 +13,10 @@ use crate::block::BlockError;
 use crate::block::durability::Durability;
 use crate::host::RootPort;
 use crate::platform::{ControllerId, Platform, PortPower};
-use crate::policy::Policy;
 use crate::scsi::bring_up::Found;
 use crate::scsi::transport::{Client, ClientKind, TransportError};
 use crate::scsi::unit::{UnitEntry, UnitState};
-use crate::storage::ladder::{Climb, Failure};
+use crate::storage::ladder::{Allowed, Climb, Failure};
 use crate::storage::uas::transport::Tools;
 use crate::time::Instant;
 use crate::usb::{DeviceId, DeviceInfo, Driver, Fate};
@@ -36,7 +35,7 @@ impl Home {
         &self.0
     }
 
-    fn controller(&self) -> ControllerId {
+    pub(super) fn controller(&self) -> ControllerId {
         self.0.controller
     }
 
@@ -46,35 +45,18 @@ impl Home {
 
     /// Whether this may be the same device: a serial number that either time could not be read says
     /// nothing.
-    fn is_of(&self, other: &Self) -> bool {
-        let (serial, now) = (self.0.strings.serial, other.0.strings.serial);
-        self.0.descriptor == other.0.descriptor
+    fn is_of(&self, other: &DeviceInfo) -> bool {
+        let (serial, now) = (&self.0.strings.serial, &other.strings.serial);
+        self.0.descriptor == other.descriptor
             && (serial == now || serial.is_empty() || now.is_empty())
     }
 
-    fn is_at(&self, other: &Self) -> bool {
-        let place = |home: &Self| (home.controller(), home.root_port(), home.0.attachment.route);
-        place(self) == place(other)
-    }
-}
-
-impl FunctionSlot {
-    /// What becomes of a rung when the device speaks UAS: too many resets, or the end of the ladder, and
-    /// it is used over Bulk-Only when it is back.
-    fn leave_uas(&mut self, climb: Climb, policy: &Policy, now: Instant) -> Climb {
-        if !self.function.takes_several() {
-            return climb;
-        }
-        let can_fall = self.has_bulk_only && self.fallback.reason().is_none();
-        match climb {
-            Climb::ResetPort | Climb::CyclePower => self.fallback.count_reset(policy, now),
-            Climb::GiveUp if can_fall && self.ladder.has_time(policy.episode, now) => {
-                self.fallback.end_of_ladder(policy, now);
-                return Climb::ResetPort;
-            }
-            Climb::Retry | Climb::GiveUp => {}
-        }
-        climb
+    fn is_at(&self, other: &DeviceInfo) -> bool {
+        let place = |info: &DeviceInfo| {
+            let attachment = &info.attachment;
+            (info.controller, attachment.root_port, attachment.route)
+        };
+        place(&self.0) == place(other)
     }
 }
 
@@ -99,16 +81,19 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
 
     /// The next rung of a function's ladder. `false` if there is none left.
     pub(super) fn climb(&mut self, function: u8, failure: Failure, now: Instant) -> bool {
-        let may_cycle = self.may_cycle(function);
+        let allowed = Allowed {
+            power_cycle: self.may_cycle(function),
+            restart: self.may_restart(function),
+        };
+        let episode = self.policy.episode;
         let Some(slot) = self.functions.get_mut(usize::from(function)) else {
             return false;
         };
-        let climb = slot
-            .ladder
-            .climb(failure, may_cycle, self.policy.episode, now);
-        let climb = slot.leave_uas(climb, &self.policy, now);
-        let home = slot.home;
-        let device = slot.function.device();
+        let climb = slot.ladder.climb(failure, allowed, episode, now);
+        let climb = self.leave_uas(function, climb, now);
+        let slot = self.functions.get(usize::from(function));
+        let home = slot.and_then(|slot| slot.home);
+        let device = slot.and_then(|slot| slot.function.device());
         self.platform.log(format_args!(
             "usb: storage {function}: {failure:?}, then {climb:?}"
         ));
@@ -130,6 +115,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                     (None, None) => {}
                 }
             }
+            (Climb::RestartController, _) => self.restart_controller_of(function, now),
             (Climb::ResetPort | Climb::GiveUp, device) => {
                 self.give_up(function, device, now);
                 return false;
@@ -194,7 +180,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
 
     fn power_of(&self, function: u8) -> PortPower {
         let slot = self.functions.get(usize::from(function));
-        match slot.and_then(|slot| slot.home) {
+        match slot.and_then(|slot| slot.home.as_ref()) {
             Some(home) => self
                 .platform
                 .port_power(home.controller(), home.root_port().0),
@@ -215,14 +201,19 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             if let Some(device) = slot.and_then(|slot| slot.function.device()) {
                 self.leave(neighbour, now);
                 self.bus.cycle_power(device, now);
-                if let Some(slot) = self.functions.get_mut(usize::from(neighbour)) {
-                    slot.error = BlockError::Reset;
-                }
+                self.blame_neighbour(neighbour);
             }
         }
         self.platform.switch_rail(rail, false);
         self.rail_off = Some((rail, now + crate::usb::port::POWER_OFF));
         self.wake_at(now + crate::usb::port::POWER_OFF);
+    }
+
+    /// A function's device is reset for another one's sake: what is under way ends with that.
+    pub(super) fn blame_neighbour(&mut self, function: u8) {
+        if let Some(slot) = self.functions.get_mut(usize::from(function)) {
+            slot.error = BlockError::Reset;
+        }
     }
 
     /// The controller has let go of a function's device.
@@ -240,7 +231,8 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             return;
         }
         if slot.absent_until.is_none() {
-            // Its controller is started again.
+            // Its controller has died, and is started again.
+            self.note_death(index, now);
             self.leave(index, now);
         }
         self.put_back_all(index, now);
@@ -312,11 +304,11 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
 
     /// A device was described: if it is the one that a function waits for, the function's place.
     pub(super) fn returning(&self, info: &DeviceInfo) -> Option<usize> {
-        let home = Home::of(info);
         let waits = |slot: &FunctionSlot| {
+            let is_there = |home: &Home| home.is_at(info);
             slot.function.is_free()
                 && slot.absent_until.is_some()
-                && slot.home.is_some_and(|other| other.is_at(&home))
+                && slot.home.as_ref().is_some_and(is_there)
         };
         self.functions.iter().position(waits)
     }
@@ -327,10 +319,11 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             let Some(slot) = self.functions.get(function) else {
                 break;
             };
-            let is_there = |home: Home| (home.controller(), home.root_port()) == (controller, port);
+            let is_there =
+                |home: &Home| (home.controller(), home.root_port()) == (controller, port);
             // One that is still being closed ends when it is.
             let is_away = slot.absent_until.is_some() && slot.function.is_free();
-            if is_away && slot.home.is_some_and(is_there) {
+            if is_away && slot.home.as_ref().is_some_and(is_there) {
                 self.free_function(function as u8);
             }
         }
@@ -339,8 +332,8 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     /// Whether the device that was described is the same as before, as far as can be told yet.
     pub(super) fn is_same_device(&self, function: usize, info: &DeviceInfo) -> bool {
         let slot = self.functions.get(function);
-        let before = slot.and_then(|slot| slot.home);
-        self.bus.is_kept(info.id) && before.is_some_and(|home| home.is_of(&Home::of(info)))
+        let before = slot.and_then(|slot| slot.home.as_ref());
+        self.bus.is_kept(info.id) && before.is_some_and(|home| home.is_of(info))
     }
 
     /// Ends a function: its units and all their requests.
@@ -396,8 +389,14 @@ pub(super) fn is_same_unit(before: &Found, now: &Found) -> bool {
     let size = |found: &Found| (found.capacity.blocks(), found.capacity.block_length());
     // A page that either time could not be asked says nothing.
     let (was, is) = (&before.details, &now.details);
-    let serial = was.serial.zip(is.serial).is_none_or(|(was, is)| was == is);
-    let name = was.name.zip(is.name).is_none_or(|(was, is)| was == is);
+    let serial = match (&was.serial, &is.serial) {
+        (Some(was), Some(is)) => was == is,
+        _ => true,
+    };
+    let name = match (&was.name, &is.name) {
+        (Some(was), Some(is)) => was == is,
+        _ => true,
+    };
     before.inquiry == now.inquiry && size(before) == size(now) && serial && name
 }
 

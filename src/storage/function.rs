@@ -197,6 +197,15 @@ impl Function {
         matches!(self.carrier, Carrier::Uas(_))
     }
 
+    /// Whether its device speaks UAS and is being brought back in step.
+    #[must_use]
+    pub fn is_recovering_uas(&self) -> bool {
+        match &self.carrier {
+            Carrier::None | Carrier::BulkOnly(..) => false,
+            Carrier::Uas(transport) => transport.is_recovering(),
+        }
+    }
+
     /// When [`Function::deadline_passed`] is due.
     #[inline]
     #[must_use]
@@ -222,17 +231,13 @@ impl Function {
         device: DeviceId,
         (choice, decision): (&Choice, Decision),
     ) -> Result<(), UsbError> {
-        let info = tools.bus.info(device).ok_or(UsbError::Disconnected)?;
-        let speed = info.speed();
+        let speed = tools.bus.speed(device).ok_or(UsbError::Disconnected)?;
         let longest = transfer_limit(policy, decision.quirks, speed);
-        let carrier = match &choice.way {
-            Way::BulkOnly(pipes) => {
-                let mut transport =
-                    open_bulk_only(tools.bus, index, device, choice.interface, pipes, longest)?;
-                transport.set_queueing(policy.queueing);
-                transport.set_quirks(decision.quirks, speed);
-                Carrier::BulkOnly(transport, None)
-            }
+        self.carrier = match &choice.way {
+            Way::BulkOnly(pipes) => Carrier::BulkOnly(
+                open_bulk_only(tools.bus, index, device, choice.interface, pipes, longest)?,
+                None,
+            ),
             Way::Uas(pipes) => Carrier::Uas(Uas::open(
                 tools.bus,
                 tools.commands,
@@ -243,25 +248,23 @@ impl Function {
                 longest,
             )?),
         };
+        if let Carrier::BulkOnly(transport, _) = &mut self.carrier {
+            transport.set_queueing(policy.queueing);
+            transport.set_quirks(decision.quirks, speed);
+        }
         let config = FunctionConfig {
             configuration: choice.configuration,
             interface: choice.interface,
             alternate: choice.alternate,
         };
         let begun = tools.bus.configure(device, config, tools.now);
-        begun.inspect_err(|_| {
-            release(tools.commands, index);
-            tools.bus.pool().reclaim(Owner::Function(index));
-        })?;
-        *self = Self {
-            state: State::Configuring,
-            device: Some(device),
-            interface: choice.interface,
-            carrier,
-            transfer_bytes: longest,
-            command_set: choice.command_set,
-            decision,
-        };
+        begun.inspect_err(|_| self.closed(tools, index))?;
+        self.state = State::Configuring;
+        self.device = Some(device);
+        self.interface = choice.interface;
+        self.transfer_bytes = longest;
+        self.command_set = choice.command_set;
+        self.decision = decision;
         Ok(())
     }
 

@@ -8,6 +8,7 @@
 //! `field_cases`, named after what the device does.
 
 mod attempts;
+mod controller_restart;
 mod death;
 mod events;
 mod every_offset;
@@ -27,6 +28,7 @@ mod recovery;
 pub(crate) mod rig;
 pub(crate) mod scsi_rest;
 mod staging;
+mod trials;
 mod two_disks;
 pub(crate) mod uas;
 mod uas_choice;

@@ -24,7 +24,6 @@ use rootport::host::ehci::{self, Ehci, EhciMemory};
 use rootport::host::xhci::{self, Silicon, Xhci, XhciMemory};
 use rootport::host::{Controller, ControllerFault};
 use rootport::mmio::{Bus, MmioWindow};
-use rootport::policy::Queueing;
 use rootport::stack::Tables;
 use static_cell::ConstStaticCell;
 
@@ -43,15 +42,23 @@ pub(crate) const OPTIONS: Options = if cfg!(feature = "bench") {
 };
 
 const PORTS: usize = 64;
-/// Policy: room for a hub full of disks on each controller; measurements are made with one.
-const DEVICES: usize = if cfg!(feature = "bench") { 1 } else { 16 };
+/// Policy: room for a hub full of disks on each controller; measurements are made with one, or four.
+const DEVICES: usize = match (cfg!(feature = "bench"), cfg!(feature = "bench-disks")) {
+    (_, true) => 4,
+    (true, false) => 1,
+    (false, false) => 16,
+};
 /// As many as the measurements want.
-const REQUESTS: usize = 32;
+const REQUESTS: usize = if cfg!(feature = "bench-disks") {
+    64
+} else {
+    32
+};
 /// Endpoint 0 and the four pipes of UAS for each device, and transfers for the commands of one that
 /// has them all.
 const ENDPOINTS: usize = 5 * DEVICES;
 const TRANSFERS: usize = if cfg!(feature = "bench") {
-    96
+    96 * DEVICES
 } else {
     8 * DEVICES
 };
@@ -89,8 +96,6 @@ pub(crate) fn run(
         drivers,
         machine: Machine::new(options.coherency, start.device_tree.memory(), functions),
         storage: TABLES.try_take().ok_or("the host is made once")?.storage(),
-        // The machine's disks are QEMU's, whatever its version.
-        queueing: Queueing::StatusLast,
         quirks: quirks(start.device_tree.command_line()),
     };
     let buffers = || take_buffers(options, start.device_tree);

@@ -7,13 +7,13 @@
 use super::command::Command;
 use super::device::{DeviceRecord, NO_ENDPOINT, Work};
 use super::records::Records;
-use super::streams::{StreamRecord, StreamSet};
+use super::streams::{StreamRecord, StreamSet, most_streams};
 use super::transfer::TransferRing;
 use super::{Xhci, context, device_at, endpoint_at};
 use crate::dma::{Allocation, Pool, Segment, release};
 use crate::host::{
     DeviceHandle, EndpointConfig, EndpointHandle, EndpointKind, Endpoints, Handling, HostError,
-    Sequence, Token, Transfer,
+    Sequence, Token, Transfer, TransferEnd,
 };
 use crate::mmio::Bus;
 use crate::time::Instant;
@@ -162,6 +162,28 @@ impl EndpointRecord {
         }
     }
 
+    /// Whether nothing is in flight on any ring of it.
+    fn has_nothing_in_flight(&self, streams: &[StreamRecord]) -> bool {
+        match &self.streams {
+            Some(set) => set.is_idle(streams),
+            None => self.transfers.as_ref().is_none_or(TransferRing::is_idle),
+        }
+    }
+
+    /// Takes the oldest transfer back that is to be: of an endpoint that was stopped, or of one whose
+    /// device is closed.
+    pub(super) fn drain(
+        &mut self,
+        streams: &mut [StreamRecord],
+        records: &mut Records<'_>,
+        all: bool,
+    ) -> Option<TransferEnd> {
+        match &self.streams {
+            Some(set) => set.drain(streams, records, all),
+            None => self.transfers.as_mut()?.drain(records),
+        }
+    }
+
     /// Whether nothing is in flight or under way.
     pub(super) fn is_idle(&self, streams: &[StreamRecord]) -> bool {
         self.work == EndpointWork::Idle && self.has_nothing_in_flight(streams)
@@ -224,7 +246,7 @@ impl<B: Bus> Endpoints for Xhci<'_, B> {
         self.check_running()?;
         let index = device_at(self.devices, device)?;
         let has_streams =
-            config.kind == EndpointKind::Bulk && config.streams <= self.most_streams();
+            config.kind == EndpointKind::Bulk && config.streams <= most_streams(&self.parameters);
         if config.number == 0 || config.streams != 0 && !has_streams {
             return Err(HostError::Unsupported);
         }

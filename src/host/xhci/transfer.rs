@@ -415,6 +415,7 @@ impl TransferRing {
     }
 
     /// Forgets an earlier stop, from which the transfers in flight have gone on.
+    #[cfg(feature = "uas")]
     pub(super) fn forget_progress(&mut self, records: &mut Records<'_>) {
         self.forget_stop();
         for number in 0..self.chain.count() {

@@ -8,7 +8,7 @@ use super::memory::{CommandSlot, Layout, bounces, release, reserve};
 use super::tags::{MARGIN, MAX_TAGS, TagSet, Tags};
 use super::transport::{Pipes, QUIET, Transport};
 use super::wire::CommandUnit;
-use crate::dma::{Class, Owner, Rules, SegmentRules};
+use crate::dma::{Class, Owner, PoolError, Rules, SegmentRules};
 use crate::host::HostError;
 use crate::policy::Policy;
 use crate::storage::bot::transport::CopyCount;
@@ -41,10 +41,10 @@ impl Transport {
         policy: &Policy,
         longest: u32,
     ) -> Result<Self, UsbError> {
-        let info = bus.info(device).ok_or(UsbError::Disconnected)?;
+        let speed = bus.speed(device).ok_or(UsbError::Disconnected)?;
         let capabilities = bus.capabilities(device).ok_or(UsbError::Disconnected)?;
         let wanted = policy.depth.saturating_add(MARGIN).min(MAX_TAGS);
-        let (mode, limit) = if info.speed().is_super() {
+        let (mode, limit) = if speed.is_super() {
             let streams = pipes.stream_count().min(u32::from(capabilities.streams));
             (Mode::Streams, wanted.min(streams.min(255) as u8))
         } else {
@@ -96,7 +96,7 @@ impl Transport {
     ) -> Result<Self, UsbError> {
         let owner = Owner::Function(function);
         let layout = Layout::new(mode, tags.depth());
-        let short = |error| UsbError::Controller(HostError::Pool(error));
+        let short = |error: PoolError| UsbError::Controller(error.into());
         let memory = bus
             .pool()
             .allocate(owner, Class::Command, layout.length(), MEMORY)
@@ -125,7 +125,7 @@ impl Transport {
             bouncing: TagSet::first(bouncing),
             base,
             flying: TagSet::EMPTY,
-            refused: TagSet::EMPTY,
+            marked: TagSet::EMPTY,
             ended: TagSet::EMPTY,
             overtaken: TagSet::EMPTY,
             scratch: None,
@@ -147,10 +147,10 @@ impl Transport {
 
 /// Whether fewer commands in flight may fit where so many do not.
 fn wants_memory(error: UsbError) -> bool {
-    use HostError::{Pool, Resources, StorageFull};
+    use HostError::{LedgerFull, PoolExhausted, Resources, StorageFull};
     matches!(
         error,
-        UsbError::Controller(Pool(_) | Resources | StorageFull)
+        UsbError::Controller(PoolExhausted | LedgerFull | Resources | StorageFull)
     )
 }
 

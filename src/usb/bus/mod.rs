@@ -23,6 +23,7 @@ use super::device::{DeviceEntry, DeviceId, DeviceInfo, DeviceState, Requester};
 use super::error::UsbError;
 use super::operation::Operation;
 use super::port::PortEntry;
+use super::speed::Speed;
 use crate::dma::{Pool, Segment, SegmentRules};
 use crate::host::{
     Capabilities, ControllerFault, Devices, EndpointHandle, Endpoints, Event, Handling,
@@ -53,7 +54,10 @@ pub struct ControllerSlot<C> {
     driver: Option<C>,
     state: ControllerState,
     lane: Option<Lane>,
+    /// How often it was started again after it died.
     restarts: u8,
+    /// How often on behalf of a device.
+    renewals: u8,
 }
 
 impl<C> ControllerSlot<C> {
@@ -63,6 +67,7 @@ impl<C> ControllerSlot<C> {
         state: ControllerState::Stopped,
         lane: None,
         restarts: 0,
+        renewals: 0,
     };
 
     /// When the controller is due to start again.
@@ -83,7 +88,7 @@ pub enum BusEvent {
     Configured(DeviceId, Result<(), UsbError>),
     /// The operation that the device's driver began has ended, with the bytes of data.
     Operated(DeviceId, Result<u32, UsbError>),
-    /// A transfer of a driver's function has ended: [`function_and_tag`](super::function_and_tag) says whose
+    /// A transfer of a driver's function has ended: [`function_and_tag`] says whose
     /// it was.
     Transfer(TransferEnd),
     /// A device has gone or was given up. Its transfers may still be in flight.
@@ -371,23 +376,18 @@ impl<'s, C: Driver> Bus<'s, C> {
     }
 
     fn earliest_timer(&self) -> Instant {
-        let ports = self
-            .ports
-            .iter()
-            .filter(|port| port.in_use)
-            .map(|port| self.port_deadline(port));
-        let lanes = self
-            .controllers
-            .iter()
-            .filter_map(|slot| slot.lane.as_ref());
-        let restarts = self.controllers.iter().map(ControllerSlot::restart);
-        let devices = self.devices.iter().filter(|device| device.in_use);
-        ports
-            .chain(lanes.map(Lane::deadline))
-            .chain(restarts)
-            .chain(devices.map(DeviceEntry::deadline))
-            .min()
-            .unwrap_or(Instant::NEVER)
+        let mut earliest = Instant::NEVER;
+        for port in self.ports.iter().filter(|port| port.in_use) {
+            earliest = earliest.min(self.port_deadline(port));
+        }
+        for slot in self.controllers.iter() {
+            let lane = slot.lane.as_ref().map_or(Instant::NEVER, Lane::deadline);
+            earliest = earliest.min(lane).min(slot.restart());
+        }
+        for device in self.devices.iter().filter(|device| device.in_use) {
+            earliest = earliest.min(device.deadline());
+        }
+        earliest
     }
 
     /// A waiting port has no time of its own while another one is at its turn: the end of that wakes.
@@ -458,6 +458,18 @@ impl<'s, C: Driver> Bus<'s, C> {
     #[must_use]
     pub fn into_pool(self) -> Pool<'s> {
         self.pool
+    }
+
+    /// How fast a device is.
+    #[must_use]
+    pub fn speed(&self, device: DeviceId) -> Option<Speed> {
+        Some(self.device(device)?.attachment.as_ref()?.speed)
+    }
+
+    /// The controller that a device is on.
+    #[must_use]
+    pub fn controller_of(&self, device: DeviceId) -> Option<ControllerId> {
+        Some(self.device(device)?.controller)
     }
 
     /// What a device's controller can do.

@@ -7,10 +7,11 @@
 
 mod commands;
 mod control_requests;
-mod course;
+pub(crate) mod course;
 mod pulled;
 mod transfers;
 mod uas;
+mod uas_pulled;
 
 use course::Course;
 pub(crate) use course::survives;
