@@ -33,6 +33,30 @@ impl TransferEnd {
     }
 }
 
+/// Where the endpoints lie that have had events lately: guesses, of which only those count that are true.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Recent([u8; 4]);
+
+impl Recent {
+    pub(super) const NONE: Self = Self([0; 4]);
+
+    #[inline(always)]
+    fn index(dci: u8) -> usize {
+        usize::from(dci >> 1 & 3)
+    }
+
+    #[inline(always)]
+    fn place(&self, dci: u8) -> usize {
+        self.0.get(Self::index(dci)).copied().map_or(0, usize::from)
+    }
+
+    fn remember(&mut self, dci: u8, place: usize) {
+        if let Some(entry) = self.0.get_mut(Self::index(dci)) {
+            *entry = place as u8;
+        }
+    }
+}
+
 /// What became of an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Taken {
@@ -76,8 +100,12 @@ impl<B: Bus> Xhci<'_, B> {
         if event.kind() != kind::TRANSFER_EVENT || event.has(Flags::EVENT_DATA) {
             return None;
         }
-        let place = place_of(self.devices, event.slot(), event.dci())?;
-        let endpoint = self.endpoints.get_mut(place)?;
+        let (slot, dci) = (event.slot(), event.dci());
+        let place = self.recent.place(dci);
+        let endpoint = self.endpoints.get_mut(place);
+        let Some(endpoint) = endpoint.filter(|endpoint| endpoint.is_known_as(slot, dci)) else {
+            return self.look_for(slot, dci, end);
+        };
         let ring = match (&mut endpoint.transfers, &endpoint.streams) {
             (Some(ring), _) => ring,
             (None, Some(set)) => set.ring_at(self.streams, event.parameter)?,
@@ -89,6 +117,17 @@ impl<B: Bus> Xhci<'_, B> {
             return Some(self.after_end(end, place, at));
         }
         Some(Taken::End)
+    }
+
+    /// The guess where an endpoint lies was wrong: finds out, and takes the event if it is right then.
+    #[inline(never)]
+    fn look_for(&mut self, slot: u8, dci: u8, end: &mut TransferEnd) -> Option<Taken> {
+        let place = place_of(self.devices, slot, dci)?;
+        if !self.endpoints.get(place)?.is_known_as(slot, dci) {
+            return None;
+        }
+        self.recent.remember(dci, place);
+        Some(self.take_one(end))
     }
 
     /// What comes after the good end of a transfer, where something does: a transfer was held behind it, or

@@ -26,8 +26,8 @@ use super::port::PortEntry;
 use super::speed::Speed;
 use crate::dma::{Pool, Segment, SegmentRules};
 use crate::host::{
-    Capabilities, ControllerFault, Devices, EndpointHandle, Endpoints, Event, HostController,
-    HostError, Hubs, Report, RootPort, RootPorts, Token, Transfer, TransferEnd,
+    Capabilities, ControllerFault, Devices, EndpointHandle, Endpoints, Event, Handling,
+    HostController, HostError, Hubs, Report, RootPort, RootPorts, Token, Transfer, TransferEnd,
 };
 use crate::platform::ControllerId;
 use crate::time::Instant;
@@ -638,15 +638,13 @@ impl<'s, C: Driver> Bus<'s, C> {
         segment: Segment,
         report: Report,
     ) -> Result<(), HostError> {
-        let direction = pipe.address.direction();
-        self.transfer_driver(pipe.controller)?.send_segment(
-            pipe.handle,
+        let handling = Handling {
             stream,
-            token,
-            direction,
-            segment,
+            direction: pipe.address.direction(),
             report,
-        )
+        };
+        self.transfer_driver(pipe.controller)?
+            .send_segment(pipe.handle, token, segment, handling)
     }
 
     /// Queues a segment behind the newest transfer of a pipe, to be seen by the controller when that one has
