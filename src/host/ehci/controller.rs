@@ -499,6 +499,9 @@ impl<B: Bus> HostController for Ehci<'_, B> {
 
     #[inline]
     fn take_end(&mut self) -> Option<TransferEnd> {
+        if self.active.set().is_empty() {
+            return None;
+        }
         self.active.restart_if_over();
         self.take_good_end()
     }

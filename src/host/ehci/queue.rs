@@ -13,7 +13,7 @@ use super::queue_head;
 use super::transfer_descriptor::{
     ALTERNATE, LINK_END, NEXT, PLANNED, STATUS, STRIDE, Token, surely_taken,
 };
-use crate::dma::{self, Allocation, Block, Row, Watched};
+use crate::dma::{self, Allocation, Block, Pinned, Row};
 use crate::host::{EndpointConfig, EndpointKind};
 
 /// Consecutive qTDs of a [`Queue`].
@@ -50,6 +50,18 @@ pub(super) struct Queue {
     pub(super) free: u16,
     /// qTDs have extended page pointers.
     pub(super) wide: bool,
+}
+
+/// A qTD whose token is looked at again and again.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Watched(Pinned<STRIDE>);
+
+impl Watched {
+    /// One read of memory.
+    #[inline]
+    pub(super) fn read_token(&self) -> Token {
+        Token::new(self.0.block().read32::<STATUS>())
+    }
 }
 
 /// How many qTDs an endpoint needs: for its transfers, and one to stop at. `None` if that is more
@@ -156,16 +168,16 @@ impl Queue {
         }
     }
 
-    /// The token of the qTD at `position`, to be looked at often.
+    /// The qTD at `position`, to be looked at often.
     #[inline]
     pub(super) fn watch(&self, position: u16) -> Watched {
-        self.row.watch::<STATUS>(Self::place(position))
+        Watched(self.row.pin(Self::place(position)))
     }
 
     /// The token of the qTD at `position`.
     #[inline]
     pub(super) fn read_token(&self, position: u16) -> Token {
-        Token::new(self.watch(position).read())
+        self.watch(position).read_token()
     }
 
     /// How many bytes the qTD at `position` was made for.

@@ -268,14 +268,22 @@ impl<'s, C: Driver> Bus<'s, C> {
     /// `None` says nothing.
     #[inline]
     pub fn take_end(&mut self) -> Option<TransferEnd> {
-        let driver = self.controllers.get_mut(self.cursor)?.driver.as_mut()?;
-        if self.taken == SHARE || !driver.has_events() {
+        if self.taken == SHARE {
             return None;
         }
-        let end = driver.take_end()?;
-        self.taken += 1;
-        // Control transfers do not end so; whatever else there was, nobody waits for it.
-        token::is_of_function(end.token).then_some(end)
+        for slot in self.controllers.get_mut(self.cursor..)? {
+            let driver = slot.driver.as_mut()?;
+            if let Some(end) = driver.take_end() {
+                self.taken += 1;
+                // Control transfers do not end so; whatever else there was, nobody waits for it.
+                return token::is_of_function(end.token).then_some(end);
+            }
+            if driver.has_events() {
+                // Something else comes first.
+                return None;
+            }
+        }
+        None
     }
 
     /// Gives every controller its turn, up to the first event that a driver must know.

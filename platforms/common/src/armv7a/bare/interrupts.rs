@@ -34,5 +34,4 @@ pub fn sleep_unless(ready: impl FnOnce() -> bool, deadline: u64) {
     unmask();
     // The pending interrupt is taken here.
     isb();
-    timer::disarm();
 }
