@@ -182,55 +182,19 @@ impl EndpointRecord {
         records: &mut Records<'_>,
         token: Token,
         piece: &Segment,
-        handling: Handling,
-    ) -> bool {
-        let Some(prepared) = self.prepare_one(records, token, piece, handling) else {
-            return false;
-        };
-        if let Some(queue) = &self.queue {
-            queue.activate(prepared);
-        }
-        true
-    }
-
-    /// The same for a read that is kept from the controller until all that is in flight has ended well.
-    #[inline]
-    pub(super) fn keep_one(
-        &mut self,
-        records: &mut Records<'_>,
-        token: Token,
-        piece: &Segment,
+        (handling, shown): (Handling, Shown),
     ) -> bool {
         let before = self.in_flight;
-        if self.kept.is_some() {
+        if before == self.limit || self.kept.is_some() {
             return false;
         }
-        let handling = Handling::inward(Report::Always);
-        let Some(prepared) = self.prepare_one(records, token, piece, handling) else {
+        let Some(prepared) = self
+            .queue
+            .as_mut()
+            .and_then(|queue| queue.prepare_one(handling.direction, handling.report, piece))
+        else {
             return false;
         };
-        self.kept = Some(prepared);
-        self.before_kept = before;
-        if before == 0 {
-            self.let_go();
-        }
-        true
-    }
-
-    /// Writes one piece of memory behind what is in flight, all but its token.
-    #[inline]
-    fn prepare_one(
-        &mut self,
-        records: &mut Records<'_>,
-        token: Token,
-        piece: &Segment,
-        handling: Handling,
-    ) -> Option<Prepared> {
-        if self.in_flight == self.limit {
-            return None;
-        }
-        let queue = self.queue.as_mut()?;
-        let prepared = queue.prepare_one(handling.direction, handling.report, piece)?;
         let record = TransferRecord {
             token,
             report: handling.report,
@@ -239,7 +203,13 @@ impl EndpointRecord {
             ..TransferRecord::EMPTY
         };
         self.append(records, record);
-        Some(prepared)
+        if shown == Shown::InItsTurn && before != 0 {
+            self.kept = Some(prepared);
+            self.before_kept = before;
+        } else if let Some(queue) = &self.queue {
+            queue.activate(prepared);
+        }
+        true
     }
 
     /// Shows the controller the transfer that was kept from it.
@@ -502,6 +472,15 @@ impl EndpointRecord {
             dma::release();
         }
     }
+}
+
+/// When the controller is to see a transfer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Shown {
+    /// When it has come to it.
+    AtOnce,
+    /// When all that is in front of it has ended well.
+    InItsTurn,
 }
 
 /// What became of a transfer whose first qTD has ended.

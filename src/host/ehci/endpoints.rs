@@ -5,7 +5,7 @@
 //! alike: a copy of the queue head that the controller may hold is out of reach in both.
 
 use super::Ehci;
-use super::endpoint::{EndpointRecord, Reason, Stage, Taken};
+use super::endpoint::{EndpointRecord, Reason, Shown, Stage, Taken};
 use super::periodic;
 use super::queue::{self, Queue};
 use super::queue_head::{Identity, Masks};
@@ -15,7 +15,7 @@ use super::storage::CALL;
 use crate::dma::{self, Class, Owner, Pool, Rules, Segment};
 use crate::host::{
     DeviceHandle, EndpointConfig, EndpointHandle, EndpointKind, Endpoints, Event, Handling,
-    HostError, Outcome, Sequence, Token, Transfer, TransferEnd,
+    HostError, Outcome, Report, Sequence, Token, Transfer, TransferEnd,
 };
 use crate::mmio::Bus;
 use crate::time::{Duration, Instant};
@@ -195,6 +195,26 @@ impl<B: Bus> Ehci<'_, B> {
         event
     }
 
+    /// Queues one piece of memory, if the endpoint takes it as it is. `false` if not: then nothing was
+    /// changed.
+    #[inline(never)]
+    fn submit_one(
+        &mut self,
+        endpoint: EndpointHandle,
+        token: Token,
+        segment: Segment,
+        how: (Handling, Shown),
+    ) -> bool {
+        let place = self.endpoints.get_mut(usize::from(endpoint.index));
+        let queued = place
+            .filter(|found| found.is_live(endpoint))
+            .is_some_and(|found| found.submit_one(&mut self.records, token, &segment, how));
+        if queued {
+            self.active.insert(endpoint.index);
+        }
+        queued
+    }
+
     /// Queues any transfer, or says why the endpoint does not take it.
     #[inline(never)]
     fn submit_otherwise(
@@ -276,7 +296,7 @@ impl<B: Bus> Endpoints for Ehci<'_, B> {
         self.submit_otherwise(endpoint, transfer)
     }
 
-    #[inline(never)]
+    #[inline]
     fn send_segment(
         &mut self,
         endpoint: EndpointHandle,
@@ -299,30 +319,28 @@ impl<B: Bus> Endpoints for Ehci<'_, B> {
         segment: Segment,
         handling: Handling,
     ) -> Result<(), HostError> {
-        let place = self.endpoints.get_mut(usize::from(endpoint.index));
-        if let Some(found) = place.filter(|found| found.is_live(endpoint))
-            && found.submit_one(&mut self.records, token, &segment, handling)
-        {
-            self.active.insert(endpoint.index);
-            return Ok(());
+        match self.submit_one(endpoint, token, segment, (handling, Shown::AtOnce)) {
+            true => Ok(()),
+            false => self.submit_otherwise(endpoint, &handling.of(token, &segment)),
         }
-        self.submit_otherwise(endpoint, &handling.of(token, &segment))
     }
 
+    #[inline]
     fn hold_segment(
         &mut self,
         endpoint: EndpointHandle,
         token: Token,
         segment: Segment,
     ) -> Result<(), HostError> {
-        let place = self.endpoints.get_mut(usize::from(endpoint.index));
-        let found = place.filter(|found| found.is_live(endpoint));
-        let found = found.ok_or(HostError::Halted)?;
-        if !found.keep_one(&mut self.records, token, &segment) {
-            return Err(HostError::QueueFull);
+        let handling = Handling::inward(Report::Always);
+        if self.submit_one(endpoint, token, segment, (handling, Shown::InItsTurn)) {
+            dma::release();
+            return Ok(());
         }
-        self.active.insert(endpoint.index);
-        Ok(())
+        match self.endpoint(endpoint.index) {
+            Some(found) if found.is_live(endpoint) => Err(HostError::QueueFull),
+            _ => Err(HostError::Halted),
+        }
     }
 
     /// The controller watches memory. Only what is written must get there.

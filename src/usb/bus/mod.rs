@@ -271,17 +271,19 @@ impl<'s, C: Driver> Bus<'s, C> {
         if self.taken == SHARE {
             return None;
         }
+        let mut before: Option<&C> = None;
         for slot in self.controllers.get_mut(self.cursor..)? {
             let driver = slot.driver.as_mut()?;
+            if before.is_some_and(HostController::has_events) {
+                // Something else comes first.
+                return None;
+            }
             if let Some(end) = driver.take_end() {
                 self.taken += 1;
                 // Control transfers do not end so; whatever else there was, nobody waits for it.
                 return token::is_of_function(end.token).then_some(end);
             }
-            if driver.has_events() {
-                // Something else comes first.
-                return None;
-            }
+            before = Some(driver);
         }
         None
     }
