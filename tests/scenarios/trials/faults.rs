@@ -87,6 +87,8 @@ impl Plan {
             let what = match what(random) {
                 // A flush that does nothing and is good: nobody can notice.
                 What::SkipData if opcode == FLUSH => What::LoseStatus,
+                // The data of another command would be stored as its own: nobody can notice.
+                What::ReadyForTag(_) if opcode == WRITE => What::LoseStatus,
                 what => what,
             };
             on(opcode, what)

@@ -350,8 +350,13 @@ impl<D: Subject> Trial<D> {
         self.rig.unplug(self.port);
         let used = self.rig.pool_used();
         assert_eq!(used, self.held, "the pool: {}", self.describe());
-        let disk = self.rig.disk(self.port, disk_at(self.link).build());
-        self.rig.check(disk, 1, 5);
+        self.rig.plug(self.port, disk_at(self.link).build());
+        self.rig.settle_port(self.port);
+        let units = self.rig.units_at(self.port);
+        let Some(unit) = units.first() else {
+            panic!("a good disk is none: {}", self.describe());
+        };
+        self.rig.check(unit.id, 1, 5);
         self.check_neighbour();
     }
 
