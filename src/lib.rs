@@ -81,10 +81,11 @@
 //! |---|---|
 //! | `xhci` | `host::xhci`, and a variant of [`host::Controller`] |
 //! | `ehci` | `host::ehci`, likewise |
-//! | `uas` | USB Attached SCSI; without it, disks are used over Bulk-Only alone |
+//! | `uas` | USB Attached SCSI, and the streams of xHCI; without it, disks are used over Bulk-Only alone |
+//! | `rare` | requests that few make: writes past the cache, WRITE SAME, UNMAP, ATA commands and SMART; without it they end as on a disk that does not know them |
 //! | `allwinner` | `soc::allwinner`: clocks, resets and PHYs of the USB ports of Allwinner chips |
 //!
-//! The first three are on by default. Without a controller, [`host::Controller`] has no values; a driver of your own that
+//! The first four are on by default. Without a controller, [`host::Controller`] has no values; a driver of your own that
 //! has the five traits can be given to [`Host`] instead.
 #![cfg_attr(not(test), no_std)]
 #![deny(unsafe_code)]

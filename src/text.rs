@@ -40,9 +40,15 @@ impl<const N: usize> Text<N> {
     /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        let bytes = self.bytes.get(..self.length).unwrap_or_default();
+        let bytes = self.as_bytes();
         // Printable ASCII is UTF-8: the default is never taken.
         core::str::from_utf8(bytes).unwrap_or_default()
+    }
+
+    /// The text, in bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        self.bytes.get(..self.length).unwrap_or_default()
     }
 
     /// Whether the device gave no text.

@@ -106,7 +106,11 @@ impl PoolRecord {
 }
 
 /// Why the pool has no memory to give.
+///
+/// A whole word: a piece of memory comes in a `Result` with it, whose words the compiler would take apart
+/// byte by byte to tell a single byte from them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(usize)]
 pub enum PoolError {
     /// No gap is long enough. Give the platform's coherent region more bytes: at least those of
     /// [`PoolUsage::refused`] more than now.
@@ -198,17 +202,17 @@ impl<'s> Pool<'s> {
     /// Gives one piece back. The device must not reach it any more.
     pub fn free(&mut self, allocation: Allocation) {
         let offset = (allocation.bus.get().wrapping_sub(self.region.bus().get())) as usize;
-        self.retain(|record| record.offset != offset);
+        self.retain(&|record| record.offset != offset);
     }
 
     /// Gives back all that `owner` holds. The device must not reach it any more.
     pub fn reclaim(&mut self, owner: Owner) {
-        self.retain(|record| record.owner != owner);
+        self.retain(&|record| record.owner != owner);
     }
 
     /// Gives back all that a controller and its devices hold. The controller has stopped.
     pub fn reclaim_controller(&mut self, index: u8) {
-        self.retain(|record| match record.owner {
+        self.retain(&|record| match record.owner {
             Owner::Controller(controller) | Owner::Device(controller, _) => controller != index,
             Owner::Host | Owner::Function(_) => true,
         });
@@ -305,7 +309,8 @@ impl<'s> Pool<'s> {
         Ok(())
     }
 
-    fn retain(&mut self, keep: impl Fn(&PoolRecord) -> bool) {
+    #[inline(never)]
+    fn retain(&mut self, keep: &dyn Fn(&PoolRecord) -> bool) {
         let mut kept = 0;
         for index in 0..self.held {
             let Some(record) = self.records.get(index).copied() else {

@@ -28,8 +28,10 @@ pub enum ControllerFault {
     Unresponsive,
     /// It does not let go of a device that was closed.
     KeepsDevice,
-    /// The pool is too small for it.
-    Pool(PoolError),
+    /// The pool is too small for it: see [`PoolError::Exhausted`].
+    PoolExhausted,
+    /// The pool's ledger is too short for it: see [`PoolError::LedgerFull`].
+    LedgerFull,
     /// A slice of its storage is too short or too long; how many there may be at least, or at most.
     Storage(Slice, u8),
 }
@@ -38,7 +40,10 @@ const _: () = assert!(size_of::<ControllerFault>() <= 4, "it fits into a registe
 
 impl From<PoolError> for ControllerFault {
     fn from(error: PoolError) -> Self {
-        Self::Pool(error)
+        match error {
+            PoolError::Exhausted => Self::PoolExhausted,
+            PoolError::LedgerFull => Self::LedgerFull,
+        }
     }
 }
 

@@ -223,6 +223,22 @@ impl Outcome {
     }
 }
 
+/// The end of a transfer, as [`HostController::take_end`](super::HostController::take_end) tells of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TransferEnd {
+    /// From the submitted transfer.
+    pub token: Token,
+    /// Data bytes moved. For a control transfer those of the data stage.
+    pub actual: u32,
+    /// How.
+    pub outcome: Outcome,
+}
+
+const _: () = assert!(
+    size_of::<Option<TransferEnd>>() <= 16,
+    "it travels in two registers"
+);
+
 /// What a controller reports, one at a time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
@@ -266,8 +282,10 @@ pub enum Event {
 /// Why one operation of a controller failed. The neighbours are not concerned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HostError {
-    /// The pool is too small for one more of these.
-    Pool(PoolError),
+    /// The pool is too small for one more of these: see [`PoolError::Exhausted`].
+    PoolExhausted,
+    /// The pool's ledger is too short for one more of these: see [`PoolError::LedgerFull`].
+    LedgerFull,
     /// The storage that the controller was given holds no more devices or endpoints.
     StorageFull,
     /// The handle names nothing that is open.
@@ -297,7 +315,10 @@ pub enum HostError {
 
 impl From<PoolError> for HostError {
     fn from(error: PoolError) -> Self {
-        Self::Pool(error)
+        match error {
+            PoolError::Exhausted => Self::PoolExhausted,
+            PoolError::LedgerFull => Self::LedgerFull,
+        }
     }
 }
 
@@ -331,6 +352,9 @@ pub struct Capabilities {
     pub root_ports: u8,
     /// The most streams of an endpoint; 0 if it has none.
     pub streams: u16,
+    /// Whether it keeps a transfer back for the one before it, by
+    /// [`Endpoints::hold_segment`](super::Endpoints::hold_segment).
+    pub holds: bool,
     /// How long the core holds a USB 2 root port in reset; `None` if the controller times it.
     pub reset_hold: Option<Duration>,
 }

@@ -135,37 +135,27 @@ impl BringUp {
         }
     }
 
-    /// The same for a device with these policies, whose mode parameters are asked for in this form.
-    #[must_use]
-    pub fn minding(mut self, quirks: Quirks, mode_form: ModeForm) -> Self {
+    /// Minds the policies of its device, whose mode parameters are asked for in this form. To be said
+    /// before the beginning, as what follows.
+    pub fn mind(&mut self, quirks: Quirks, mode_form: ModeForm) {
         (self.quirks, self.mode_form) = (quirks, mode_form);
         if quirks.contains(Quirks::FIX_INQUIRY) {
             self.inquiry = Some(Inquiry::ASSUMED);
             self.phase = Phase::Ready;
         }
-        self
     }
 
-    /// The same without what a disk can be used without: for a device that an earlier bring-up has
-    /// upset.
-    #[must_use]
-    pub fn essential(self) -> Self {
-        Self {
-            questions: Questions::Essential,
-            ..self
-        }
+    /// Leaves out what a disk can be used without: for a device that an earlier bring-up has upset.
+    pub fn keep_to_essentials(&mut self) {
+        self.questions = Questions::Essential;
     }
 
-    /// The same for a unit that had no medium when it was asked last, and is asked once now.
-    #[must_use]
-    pub fn looking(self, inquiry: Inquiry) -> Self {
-        Self {
-            phase: Phase::Ready,
-            inquiry: Some(inquiry),
-            no_medium: NO_MEDIUM_TRIES - 1,
-            looking: true,
-            ..self
-        }
+    /// Only looks whether there is a medium now in a unit that had none when it was asked last.
+    pub fn look(&mut self, inquiry: Inquiry) {
+        self.phase = Phase::Ready;
+        self.inquiry = Some(inquiry);
+        self.no_medium = NO_MEDIUM_TRIES - 1;
+        self.looking = true;
     }
 
     /// Whether all that is known is still that it had no medium.
@@ -231,6 +221,7 @@ impl BringUp {
         (extent.bytes() as usize <= SCRATCH).then(|| read(extent))
     }
 
+    #[inline(never)]
     fn go_on(&mut self, phase: Phase) -> Action {
         self.phase = phase;
         self.failures = 0;

@@ -80,7 +80,7 @@ impl Pages {
             Some(&PageCode::SUPPORTED_PAGES) => self.listed = list(bytes),
             Some(&PageCode::UNIT_SERIAL_NUMBER) => {
                 let serial = SerialNumber::parse(bytes).ok();
-                details.serial = serial.filter(|serial| !serial.as_str().is_empty());
+                details.serial = serial.filter(|serial| !serial.is_empty());
             }
             Some(&PageCode::DEVICE_IDENTIFICATION) => {
                 details.name = Designators::parse(bytes).ok().and_then(|page| page.name());

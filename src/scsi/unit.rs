@@ -3,6 +3,10 @@
 //! The stack owns a table of units and feeds them the ends of their commands; a unit answers what
 //! comes next. Nothing is sent here.
 
+#[cfg(feature = "rare")]
+mod rare;
+#[cfg(not(feature = "rare"))]
+#[path = "unit/no_rare.rs"]
 mod rare;
 
 pub(crate) use rare::AtaBridge;

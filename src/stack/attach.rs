@@ -40,7 +40,8 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let Some(known) = self.look_up(&info) else {
             return;
         };
-        if known.in_order(None, &self.policy) == [None; 2] {
+        let order = known.in_order(None, &self.policy);
+        if order.iter().all(Option::is_none) {
             self.bus.set_driver_name(device, known.why_unused());
             return;
         }
@@ -82,8 +83,8 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             product: descriptor.product,
             release: descriptor.release,
             speed: info.speed(),
-            manufacturer: info.strings.manufacturer.as_str(),
-            product_name: info.strings.product.as_str(),
+            manufacturer: info.strings.manufacturer.as_bytes(),
+            product_name: info.strings.product.as_bytes(),
         };
         let bulk_only = bulk_only(&identity, &self.overrides);
         let bus_quirks = bus_quirks(descriptor.vendor, descriptor.product);
@@ -122,12 +123,12 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         for choice in known.in_order(reason, &self.policy).into_iter().flatten() {
             let is_uas = matches!(choice.way, Way::Uas(_));
             let decision = if is_uas { known.uas.1 } else { known.bulk_only };
-            let opened = self.open(index, info.id, &choice, decision, now);
+            let opened = self.open(index, info.id, choice, decision, now);
             let slot = self.functions.get_mut(index);
             let slot = slot.ok_or(UsbError::TableFull(Table::Functions))?;
             match opened {
                 Ok(()) => {
-                    let usage = known.usage(&choice, reason);
+                    let usage = known.usage(choice, reason);
                     slot.usage = Some(usage);
                     self.tell_usage(info, usage, &decision);
                     return Ok(usage);
@@ -210,12 +211,13 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
 impl Known {
     /// The settings to be tried, in this order. UAS is the last resort of a device that has failed
     /// over it, and not used at all where it is known to fail.
-    fn in_order(&self, fell_back: Option<FellBack>, policy: &Policy) -> [Option<Choice>; 2] {
+    fn in_order(&self, fell_back: Option<FellBack>, policy: &Policy) -> [Option<&Choice>; 2] {
         let may = self.uas.0 == UasChoice::Uas && policy.uas == UasUse::WherePossible;
-        let uas = self.offer.uas.filter(|_| may);
+        let uas = self.offer.uas.as_ref().filter(|_| may);
+        let bulk_only = self.offer.bulk_only.as_ref();
         match fell_back {
-            Some(_) => [self.offer.bulk_only, uas],
-            None => [uas, self.offer.bulk_only],
+            Some(_) => [bulk_only, uas],
+            None => [uas, bulk_only],
         }
     }
 

@@ -1,5 +1,6 @@
 //! What the bus reports, carried to functions and units.
 
+use super::neighbours::NewUnit;
 use super::recover::{is_same_unit, replace};
 use super::{FunctionSlot, Host};
 use crate::block::BlockError;
@@ -17,49 +18,56 @@ use crate::storage::quirks::Quirks;
 use crate::storage::uas::transport::Tools;
 use crate::time::Instant;
 use crate::usb::descriptor::CommandSet;
-use crate::usb::{BusEvent, DeviceId, Driver};
+use crate::usb::{BusEvent, DeviceId, Driver, FunctionEnd};
 
 /// Bytes of a unit's answer that are looked at: the longest, MODE SENSE, is asked for 192.
 const ANSWER: usize = 256;
 const _: () = assert!(ANSWER <= SCRATCH);
 
 impl<P: Platform, C: Driver> Host<'_, P, C> {
-    /// Carries one thing that the bus reports to whom it concerns.
+    /// Takes the good end of a transfer. It ends a command, as a rule, and with it a request.
     #[inline]
-    pub(super) fn dispatch(&mut self, event: BusEvent, now: Instant) {
-        if let BusEvent::Transfer {
-            function,
-            tag,
-            outcome,
-            actual,
-        } = event
-        {
-            let Some(slot) = self.functions.get_mut(usize::from(function)) else {
-                return;
-            };
-            let mut tools = Tools {
-                bus: &mut self.bus,
-                dma: &self.platform,
-                commands: self.commands,
-                now,
-            };
-            let ended = slot
-                .function
-                .transfer_ended(&mut tools, tag, outcome, actual);
-            match ended {
-                Some(ended) => self.commands_ended(function, ended, now),
-                None => self.nothing_ended(function, now),
-            }
+    pub(super) fn transfer_ended(&mut self, end: FunctionEnd, now: Instant) {
+        let Some(slot) = self.functions.get_mut(usize::from(end.function)) else {
             return;
+        };
+        let ended = slot
+            .function
+            .ended_well(&mut self.bus, &self.platform, &end);
+        match ended {
+            Some((client, moved)) => {
+                slot.ladder.succeeded();
+                self.command_done(end.function, client, moved, now);
+            }
+            None => self.transfer_ended_otherwise(end, now),
         }
-        self.dispatch_rare(event, now);
     }
 
+    /// Takes the end of a transfer, whatever it means.
+    #[inline(never)]
+    fn transfer_ended_otherwise(&mut self, end: FunctionEnd, now: Instant) {
+        let function = end.function;
+        let Some(slot) = self.functions.get_mut(usize::from(function)) else {
+            return;
+        };
+        let mut tools = Tools {
+            bus: &mut self.bus,
+            dma: &self.platform,
+            commands: self.commands,
+            now,
+        };
+        match slot.function.transfer_ended(&mut tools, &end) {
+            Some(ended) => self.commands_ended(function, ended, now),
+            None => self.nothing_ended(function, now),
+        }
+    }
+
+    /// Carries one thing that the bus reports to whom it concerns.
     #[cold]
     #[inline(never)]
-    fn dispatch_rare(&mut self, event: BusEvent, now: Instant) {
+    pub(super) fn dispatch(&mut self, event: BusEvent, now: Instant) {
         match event {
-            BusEvent::Transfer { .. } => {}
+            BusEvent::Transfer(end) => self.transfer_ended_otherwise(end, now),
             BusEvent::Described(device) => self.described(device, now),
             BusEvent::Configured(device, result) => {
                 let Some(index) = self.function_of(device) else {
@@ -169,18 +177,15 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             } else {
                 Search::None
             };
-            self.add_unit(
-                UnitEntry {
-                    function,
-                    controller,
-                    lun: lun.number(),
-                    transfer_bytes,
-                    manner,
-                    search,
-                    ..UnitEntry::EMPTY
-                },
-                now,
-            );
+            let unit = NewUnit {
+                function,
+                controller,
+                lun: lun.number(),
+                transfer_bytes,
+                manner,
+                search,
+            };
+            self.add_unit(&unit, now);
         }
     }
 
@@ -216,54 +221,60 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             Some(_) => ModeForm::Ten,
         };
         entry.quirks = quirks;
-        let bring_up = BringUp::new(now + self.policy.readiness)
-            .minding(quirks, mode_form)
-            .asking(entry.manner, entry.search);
-        let bring_up = match empty {
-            Some(inquiry) => bring_up.looking(inquiry),
-            None => bring_up,
+        if entry.interruptions > REISSUES {
+            let error = TransportError::Timeout;
+            entry.state = UnitState::Failed(BringUpError::Transport(error));
+            return self.compare_with_before(unit);
+        }
+        let bring_up = BringUp::new(now + self.policy.readiness);
+        entry.state = UnitState::BringUp(bring_up, Next::Ended);
+        let UnitState::BringUp(bring_up, _) = &mut entry.state else {
+            return;
         };
-        let bring_up = match entry.interruptions {
-            0 => bring_up,
-            1..=REISSUES => bring_up.essential(),
-            _ => {
-                let error = TransportError::Timeout;
-                entry.state = UnitState::Failed(BringUpError::Transport(error));
-                return self.compare_with_before(unit);
-            }
-        };
-        self.bring_up_step(unit, bring_up, Input::Begin, now);
+        bring_up.mind(quirks, mode_form);
+        bring_up.ask(entry.manner, entry.search);
+        if let Some(inquiry) = empty {
+            bring_up.look(inquiry);
+        }
+        if entry.interruptions != 0 {
+            bring_up.keep_to_essentials();
+        }
+        self.bring_up_step(unit, Input::Begin, now);
     }
 
-    fn bring_up_step(&mut self, unit: u8, mut machine: BringUp, input: Input<'_>, now: Instant) {
-        let action = machine.step(input, now);
-        let neighbours = machine.take_neighbours();
+    /// Takes what happened to a bring-up, which goes on where it is or gives way to its end.
+    fn bring_up_step(&mut self, unit: u8, input: Input<'_>, now: Instant) {
         let Some(entry) = self.units.get_mut(usize::from(unit)) else {
             return;
         };
-        entry.state = match action {
+        let UnitState::BringUp(machine, next) = &mut entry.state else {
+            return;
+        };
+        let action = machine.step(input, now);
+        let neighbours = machine.take_neighbours();
+        match action {
             Action::Issue(command) => {
                 self.bring_ups = true;
-                UnitState::BringUp(machine, Next::Issue(command))
+                *next = Next::Issue(command);
             }
             Action::Wait(until) => {
                 self.next_timer = self.next_timer.min(until);
-                UnitState::BringUp(machine, Next::Time(until))
+                *next = Next::Time(until);
             }
             Action::Ready(found) => {
                 // That something upsets the device is kept in mind.
                 entry.interruptions = entry.interruptions.min(1);
                 entry.limit_transfers(&found);
-                UnitState::Ready(found)
+                entry.state = UnitState::Ready(found);
             }
             Action::Empty(inquiry) => {
                 entry.next_look = now + self.policy.medium_poll;
                 self.next_timer = self.next_timer.min(entry.next_look);
-                UnitState::Empty(inquiry)
+                entry.state = UnitState::Empty(inquiry);
             }
-            Action::Skip => UnitState::Free,
-            Action::Fail(error) => UnitState::Failed(error),
-        };
+            Action::Skip => entry.state = UnitState::Free,
+            Action::Fail(error) => entry.state = UnitState::Failed(error),
+        }
         self.compare_with_before(unit);
         if let Some(neighbours) = neighbours {
             self.add_neighbours(unit, neighbours, now);
@@ -299,12 +310,6 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         outcome: Outcome,
         now: Instant,
     ) {
-        let Some(entry) = self.units.get(usize::from(unit)) else {
-            return;
-        };
-        let UnitState::BringUp(machine, _) = entry.state else {
-            return;
-        };
         let mut bytes = [0; ANSWER];
         let moved = outcome
             .map_or(0, |completion| completion.moved as usize)
@@ -314,7 +319,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             slot.function.read_scratch(&mut bytes);
         }
         let answer = bytes.get(..moved).unwrap_or_default();
-        self.bring_up_step(unit, machine, Input::Ended(outcome, answer), now);
+        self.bring_up_step(unit, Input::Ended(outcome, answer), now);
     }
 
     /// What a failed request says about its unit.
@@ -441,13 +446,13 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             let Some(entry) = self.units.get(unit) else {
                 break;
             };
-            let UnitState::BringUp(machine, Next::Time(until)) = entry.state else {
+            let UnitState::BringUp(_, Next::Time(until)) = entry.state else {
                 self.look_again(unit as u8, now);
                 continue;
             };
             let function = entry.function;
             if now >= until {
-                self.bring_up_step(unit as u8, machine, Input::Time, now);
+                self.bring_up_step(unit as u8, Input::Time, now);
                 self.schedule(function, now);
             } else {
                 self.wake_at(until);

@@ -73,6 +73,8 @@ impl UsbError {
 }
 
 impl From<HostError> for UsbError {
+    #[cold]
+    #[inline(never)]
     fn from(error: HostError) -> Self {
         match error {
             HostError::NoAnswer => Self::NoAnswer,

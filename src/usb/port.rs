@@ -113,6 +113,11 @@ impl PortEntry {
         }
     }
 
+    /// Whether this device is on it and in use.
+    pub(crate) fn is_occupied_by(&self, device: DeviceId) -> bool {
+        matches!(self.state, PortState::Occupied(tenant) if tenant == device)
+    }
+
     /// Whether it waits for its turn.
     pub(crate) fn is_waiting(&self) -> bool {
         matches!(self.state, PortState::Waiting(..))

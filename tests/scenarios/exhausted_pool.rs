@@ -42,7 +42,7 @@ fn has_room_for_a_disk(bytes: usize) -> bool {
 }
 
 fn is_pool_error(error: UsbError) -> bool {
-    matches!(error, UsbError::Controller(HostError::Pool(_)))
+    matches!(error, UsbError::Controller(HostError::PoolExhausted))
 }
 
 #[test]
@@ -53,7 +53,10 @@ fn a_controller_that_does_not_fit_fails_with_the_reason() {
         rig.run(Duration::from_secs(2));
         let (_, state, _) = rig.host.bus().controllers().next().unwrap();
         assert!(
-            matches!(state, ControllerState::Failed(ControllerFault::Pool(_))),
+            matches!(
+                state,
+                ControllerState::Failed(ControllerFault::PoolExhausted)
+            ),
             "{bytes} bytes: {state:?}"
         );
     }

@@ -28,6 +28,7 @@ mod recovery;
 pub(crate) mod rig;
 pub(crate) mod scsi_rest;
 mod staging;
+mod trials;
 mod two_disks;
 pub(crate) mod uas;
 mod uas_choice;

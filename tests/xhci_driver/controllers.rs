@@ -249,7 +249,7 @@ fn full_storage_and_a_full_pool_are_errors_of_one_request() {
             let used = rig.pool.usage().used;
             let now = rig.now();
             match rig.driver.open_device(&mut rig.pool, &at, now) {
-                Err(HostError::Pool(_)) => assert_eq!(rig.pool.usage().used, used),
+                Err(HostError::PoolExhausted) => assert_eq!(rig.pool.usage().used, used),
                 Ok(device) => {
                     rig.device_result(device).unwrap();
                     assert_eq!(rig.close(device), Ok(()));

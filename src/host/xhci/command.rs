@@ -8,6 +8,8 @@
 //! written again behind it, under new addresses, so that a late event is no one's.
 
 use super::Xhci;
+use super::device::DeviceRecord;
+use super::endpoint::EndpointRecord;
 use super::regs::{Blocks, CRCR, operational};
 use super::ring::ProducerRing;
 use super::trb::{Flags, Trb, code, kind};
@@ -200,16 +202,14 @@ impl<B: Bus> Xhci<'_, B> {
         if let Some(abort) = &base.commands.abort {
             return abort.deadline;
         }
-        self.commands_in_flight()
-            .map(|command| command.deadline)
-            .min()
-            .unwrap_or(Instant::NEVER)
-    }
-
-    fn commands_in_flight(&self) -> impl Iterator<Item = &Command> {
         let devices = self.devices.iter().map(|device| &device.command);
         let endpoints = self.endpoints.iter().map(|endpoint| &endpoint.command);
-        devices.chain(endpoints).flatten()
+        let mut earliest = Instant::NEVER;
+        for command in devices.chain(endpoints) {
+            let deadline = command.as_ref().map(|command| command.deadline);
+            earliest = earliest.min(deadline.unwrap_or(Instant::NEVER));
+        }
+        earliest
     }
 
     /// Acts on a deadline that has passed. Reads a register or two.
@@ -218,16 +218,14 @@ impl<B: Bus> Xhci<'_, B> {
             return;
         }
         // Commands are executed in order: the oldest is the one at work.
-        let written = self.base.as_ref().map_or(0, |base| base.commands.written);
-        let oldest = self
-            .commands_in_flight()
-            .map(|command| command.serial)
-            .max_by_key(|serial| written.wrapping_sub(*serial));
         let Some(base) = self.base.as_mut() else {
             return;
         };
+        let written = base.commands.written;
+        let oldest = oldest(self.devices, self.endpoints, written, None);
         if let (None, Some(oldest)) = (&base.commands.abort, oldest) {
-            return base.commands.begin_abort(&self.blocks, oldest, now);
+            let victim = oldest.serial;
+            return base.commands.begin_abort(&self.blocks, victim, now);
         }
         // The event that tells of the stop has not come; the register may know.
         let control = self.blocks.operational.read(operational::CRCR);
@@ -265,20 +263,7 @@ impl<B: Bus> Xhci<'_, B> {
             return;
         };
         let written = base.commands.written;
-        // Serials wrap; those of commands that are written again lie behind `written`.
-        let age = |command: &Command| written.wrapping_sub(command.serial) as i32;
-        loop {
-            let devices = self.devices.iter_mut().map(|device| &mut device.command);
-            let endpoints = self
-                .endpoints
-                .iter_mut()
-                .map(|endpoint| &mut endpoint.command);
-            let oldest = devices
-                .chain(endpoints)
-                .flatten()
-                .filter(|command| command.serial != victim && age(command) >= 0)
-                .max_by_key(|command| age(command));
-            let Some(command) = oldest else { break };
+        while let Some(command) = oldest(self.devices, self.endpoints, written, Some(victim)) {
             let Some(again) = base.commands.place(command.trb, now) else {
                 break;
             };
@@ -305,6 +290,33 @@ impl CommandRing {
             deadline: now + ABORT_TIME,
         });
     }
+}
+
+/// The oldest command in flight of those that were written up to the `last`, but for the `victim`.
+#[inline(never)]
+fn oldest<'a>(
+    devices: &'a mut [DeviceRecord],
+    endpoints: &'a mut [EndpointRecord],
+    last: u32,
+    victim: Option<u32>,
+) -> Option<&'a mut Command> {
+    // Serials wrap; those of commands that are written again lie behind the last.
+    let age = |command: &Command| last.wrapping_sub(command.serial) as i32;
+    let mut oldest: Option<&mut Command> = None;
+    let devices = devices.iter_mut().map(|device| &mut device.command);
+    let endpoints = endpoints.iter_mut().map(|endpoint| &mut endpoint.command);
+    for command in devices.chain(endpoints) {
+        if let Some(command) = command
+            && Some(command.serial) != victim
+            && age(command) >= 0
+            && oldest
+                .as_ref()
+                .is_none_or(|oldest| age(command) > age(oldest))
+        {
+            oldest = Some(command);
+        }
+    }
+    oldest
 }
 
 /// The blocks of a command ring for so many commands at a time, with the link, the free one and

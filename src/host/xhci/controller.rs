@@ -8,10 +8,12 @@ use super::base::{self, Base};
 use super::device::endpoint0_config;
 use super::interrupt::Interrupts;
 use super::regs::{IMAN, IMOD, LEGACY, USBCMD, USBSTS, interrupter, legacy, operational};
+use super::streams::most_streams;
 use super::{EndpointState, Xhci};
 use crate::dma::{Owner, Pool, release};
 use crate::host::{
     Capabilities, ControllerFault, Event, HostController, Requirement, RootPort, RootPorts,
+    TransferEnd,
 };
 use crate::mmio::{Bus, ChangeBits, Registers};
 use crate::time::{Duration, Instant};
@@ -74,7 +76,8 @@ impl<B: Bus> HostController for Xhci<'_, B> {
             address_mask: self.parameters.address_mask,
             grain: 1,
             root_ports: self.parameters.ports,
-            streams: self.most_streams(),
+            streams: most_streams(&self.parameters),
+            holds: true,
             reset_hold: None,
         }
     }
@@ -106,7 +109,15 @@ impl<B: Bus> HostController for Xhci<'_, B> {
 
     #[inline]
     fn poll(&mut self, pool: &mut Pool<'_>, now: Instant) -> Option<Event> {
+        if now < self.wake && !self.pending && !self.has_events() {
+            return None;
+        }
         self.take_next(pool, now)
+    }
+
+    #[inline]
+    fn take_end(&mut self) -> Option<TransferEnd> {
+        self.take_good_end()
     }
 
     #[inline]
@@ -314,6 +325,8 @@ impl<B: Bus> Xhci<'_, B> {
     }
 
     /// Nothing is expected of the controller any more, until it is started or stopped.
+    #[cold]
+    #[inline(never)]
     pub(super) fn die(&mut self, fault: ControllerFault) {
         self.base = None;
         self.phase = Phase::Dead;

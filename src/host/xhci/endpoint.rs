@@ -7,13 +7,13 @@
 use super::command::Command;
 use super::device::{DeviceRecord, NO_ENDPOINT, Work};
 use super::records::Records;
-use super::streams::{StreamRecord, StreamSet};
+use super::streams::{StreamRecord, StreamSet, most_streams};
 use super::transfer::TransferRing;
 use super::{Xhci, context, device_at, endpoint_at};
-use crate::dma::{Allocation, Pool, release};
+use crate::dma::{Allocation, Pool, Segment, release};
 use crate::host::{
-    DeviceHandle, EndpointConfig, EndpointHandle, EndpointKind, Endpoints, HostError, Sequence,
-    Transfer,
+    DeviceHandle, EndpointConfig, EndpointHandle, EndpointKind, Endpoints, HostError, Report,
+    Sequence, Token, Transfer, TransferEnd,
 };
 use crate::mmio::Bus;
 use crate::time::Instant;
@@ -156,6 +156,28 @@ impl EndpointRecord {
         }
     }
 
+    /// Whether nothing is in flight on any ring of it.
+    fn has_nothing_in_flight(&self, streams: &[StreamRecord]) -> bool {
+        match &self.streams {
+            Some(set) => set.is_idle(streams),
+            None => self.transfers.as_ref().is_none_or(TransferRing::is_idle),
+        }
+    }
+
+    /// Takes the oldest transfer back that is to be: of an endpoint that was stopped, or of one whose
+    /// device is closed.
+    pub(super) fn drain(
+        &mut self,
+        streams: &mut [StreamRecord],
+        records: &mut Records<'_>,
+        all: bool,
+    ) -> Option<TransferEnd> {
+        match &self.streams {
+            Some(set) => set.drain(streams, records, all),
+            None => self.transfers.as_mut()?.drain(records),
+        }
+    }
+
     /// Whether nothing is in flight or under way.
     pub(super) fn is_idle(&self, streams: &[StreamRecord]) -> bool {
         self.work == EndpointWork::Idle && self.has_nothing_in_flight(streams)
@@ -172,18 +194,31 @@ impl EndpointRecord {
         if self.state != EndpointState::Running || self.work != EndpointWork::Idle {
             return Err(self.refusal());
         }
-        let control = self.config.kind == EndpointKind::Control;
-        if transfer.setup.is_some() != control {
-            return Err(HostError::Unsupported);
+        let ring = self.ring(streams, transfer.stream);
+        ring.ok_or(HostError::Unsupported)?
+            .submit(records, transfer)
+    }
+
+    /// The ring of one of its streams; of itself, if it has none.
+    #[inline(always)]
+    fn ring<'r>(
+        &'r mut self,
+        streams: &'r mut [StreamRecord],
+        stream: u16,
+    ) -> Option<&'r mut TransferRing> {
+        match (&mut self.transfers, &self.streams) {
+            (Some(ring), _) if stream == 0 => Some(ring),
+            (None, Some(set)) => set.ring(streams, stream),
+            _ => None,
         }
-        let ring = match (&mut self.transfers, &self.streams) {
-            (Some(ring), _) if transfer.stream == 0 => ring,
-            (None, Some(set)) => set
-                .ring(streams, transfer.stream)
-                .ok_or(HostError::Unsupported)?,
-            _ => return Err(HostError::Unsupported),
-        };
-        ring.submit(records, transfer)
+    }
+
+    /// Whether it takes transfers for this handle now.
+    #[inline(always)]
+    fn takes_transfers(&self, handle: EndpointHandle) -> bool {
+        self.generation == handle.generation
+            && self.state == EndpointState::Running
+            && self.work == EndpointWork::Idle
     }
 
     /// The packet size has changed.
@@ -205,7 +240,7 @@ impl<B: Bus> Endpoints for Xhci<'_, B> {
         self.check_running()?;
         let index = device_at(self.devices, device)?;
         let has_streams =
-            config.kind == EndpointKind::Bulk && config.streams <= self.most_streams();
+            config.kind == EndpointKind::Bulk && config.streams <= most_streams(&self.parameters);
         if config.number == 0 || config.streams != 0 && !has_streams {
             return Err(HostError::Unsupported);
         }
@@ -251,6 +286,45 @@ impl<B: Bus> Endpoints for Xhci<'_, B> {
         Ok(())
     }
 
+    #[inline(never)]
+    fn send_segment(
+        &mut self,
+        endpoint: EndpointHandle,
+        stream: u16,
+        token: Token,
+        direction: Direction,
+        segment: Segment,
+        report: Report,
+    ) -> Result<(), HostError> {
+        let place = self.endpoints.get_mut(usize::from(endpoint.index));
+        if let Some(record) = place.filter(|record| record.takes_transfers(endpoint))
+            && let Some(ring) = record.ring(self.streams, stream)
+            && ring.submit_segment(&mut self.records, token, segment, report)
+        {
+            release();
+            self.blocks.ring(record.slot, record.dci, stream);
+            return Ok(());
+        }
+        self.send_otherwise(endpoint, stream, token, direction, segment, report)
+    }
+
+    #[inline(never)]
+    fn hold_segment(
+        &mut self,
+        endpoint: EndpointHandle,
+        token: Token,
+        segment: Segment,
+    ) -> Result<(), HostError> {
+        let place = self.endpoints.get_mut(usize::from(endpoint.index));
+        let record = place.filter(|record| record.takes_transfers(endpoint));
+        let record = record.ok_or(HostError::Halted)?;
+        let ring = record.transfers.as_mut().ok_or(HostError::Unsupported)?;
+        match ring.hold_segment(&mut self.records, token, segment) {
+            true => Ok(()),
+            false => Err(HostError::QueueFull),
+        }
+    }
+
     #[inline]
     fn kick(&mut self, endpoint: EndpointHandle, stream: u16) {
         let Ok(endpoint) = endpoint_at(self.endpoints, endpoint) else {
@@ -264,6 +338,7 @@ impl<B: Bus> Endpoints for Xhci<'_, B> {
         }
     }
 
+    #[inline]
     fn retire(&mut self, endpoint: EndpointHandle) {
         if let Ok(endpoint) = endpoint_at(self.endpoints, endpoint)
             && let Some(transfers) = &mut endpoint.transfers
@@ -301,6 +376,29 @@ impl<B: Bus> Endpoints for Xhci<'_, B> {
 }
 
 impl<B: Bus> Xhci<'_, B> {
+    /// Sends a segment that needs several blocks, or says why the endpoint does not take it.
+    #[cold]
+    #[inline(never)]
+    fn send_otherwise(
+        &mut self,
+        endpoint: EndpointHandle,
+        stream: u16,
+        token: Token,
+        direction: Direction,
+        segment: Segment,
+        report: Report,
+    ) -> Result<(), HostError> {
+        let transfer = Transfer {
+            token,
+            setup: None,
+            direction,
+            segments: &[segment],
+            report,
+            stream,
+        };
+        self.send(endpoint, &transfer)
+    }
+
     /// The endpoint is open, its device is not being closed, and no operation is under way.
     fn check_operable(&mut self, endpoint: EndpointHandle) -> Result<(), HostError> {
         let endpoint = endpoint_at(self.endpoints, endpoint)?;

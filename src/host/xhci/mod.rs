@@ -50,6 +50,10 @@ mod regs;
 mod ring;
 mod slot;
 mod storage;
+#[cfg(feature = "uas")]
+mod streams;
+#[cfg(not(feature = "uas"))]
+#[path = "no_streams.rs"]
 mod streams;
 mod transfer;
 mod trb;

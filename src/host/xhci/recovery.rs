@@ -21,6 +21,7 @@ use super::context::state;
 use super::device::{DeviceState, Work};
 use super::endpoint::{EndpointRecord, EndpointState, EndpointWork};
 use super::trb::{Trb, code, kind};
+use crate::dma::release;
 use crate::host::{Event, HostError, Sequence};
 use crate::mmio::Bus;
 use crate::time::Instant;
@@ -101,11 +102,22 @@ impl<B: Bus> Xhci<'_, B> {
         };
         let kind = kind::SET_DEQUEUE;
         let trb = Trb::endpoint_command(kind, endpoint.slot, endpoint.dci, pointer);
-        let command = self.issue(trb.for_stream(stream), now);
-        let endpoint = self.endpoints.get_mut(place).ok_or(HostError::Stale)?;
-        endpoint.command = Some(command.ok_or(HostError::Dead)?);
-        endpoint.work = EndpointWork::SettingDequeue;
-        Ok(())
+        let work = EndpointWork::SettingDequeue;
+        self.issue_for(place, work, trb.for_stream(stream), now)
+    }
+
+    /// An endpoint with streams runs again: the streams that were left as they were go on.
+    fn ring_streams(&self, place: usize) {
+        let Some(endpoint) = self.endpoints.get(place) else {
+            return;
+        };
+        let Some(set) = &endpoint.streams else {
+            return;
+        };
+        release();
+        for stream in set.busy(self.streams) {
+            self.blocks.ring(endpoint.slot, endpoint.dci, stream);
+        }
     }
 
     fn stop_endpoint(&mut self, place: usize, tries: u8, now: Instant) -> Result<(), HostError> {
@@ -128,9 +140,23 @@ impl<B: Bus> Xhci<'_, B> {
     ) -> Result<(), HostError> {
         let endpoint = self.endpoints.get(place).ok_or(HostError::Stale)?;
         let trb = Trb::endpoint_command(kind, endpoint.slot, endpoint.dci, parameter);
-        let command = self.issue(trb, now).ok_or(HostError::Dead)?;
+        self.issue_for(place, work, trb, now)
+    }
+
+    /// Issues a command on an endpoint, whose end is waited for.
+    fn issue_for(
+        &mut self,
+        place: usize,
+        work: EndpointWork,
+        trb: Trb,
+        now: Instant,
+    ) -> Result<(), HostError> {
+        let command = self.issue(trb, now);
         let endpoint = self.endpoints.get_mut(place).ok_or(HostError::Stale)?;
-        endpoint.command = Some(command);
+        if command.is_none() {
+            return Err(HostError::Dead);
+        }
+        endpoint.command = command;
         endpoint.work = work;
         Ok(())
     }
@@ -148,10 +174,7 @@ impl<B: Bus> Xhci<'_, B> {
         let slot = self.write_slot(index, entries)?;
         let input = self.write_flags(index, 1 | flag, flag)?;
         let trb = Trb::command(kind::CONFIGURE_ENDPOINT, slot, input);
-        let command = self.issue(trb, now).ok_or(HostError::Dead)?;
-        let endpoint = self.endpoints.get_mut(place).ok_or(HostError::Stale)?;
-        endpoint.command = Some(command);
-        endpoint.work = EndpointWork::Reconfiguring;
+        self.issue_for(place, EndpointWork::Reconfiguring, trb, now)?;
         self.lend_input(index, true);
         Ok(())
     }

@@ -50,9 +50,12 @@ impl<B: Bus> Xhci<'_, B> {
         trb: Trb,
         now: Instant,
     ) -> Result<(), HostError> {
-        let command = self.issue(trb, now).ok_or(HostError::Dead)?;
+        let command = self.issue(trb, now);
         let device = self.devices.get_mut(index).ok_or(HostError::Stale)?;
-        device.command = Some(command);
+        if command.is_none() {
+            return Err(HostError::Dead);
+        }
+        device.command = command;
         device.work = work;
         Ok(())
     }

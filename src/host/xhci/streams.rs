@@ -7,18 +7,17 @@
 //! Stopping the endpoint stops all its streams. Those that were named before
 //! ([`Endpoints::name_stream`](crate::host::Endpoints::name_stream)) are emptied and start anew; the others
 //! are left as they are, since the controller alone knows how far it has come in them, and go on when
-//! their doorbells ring. Read `xHCI 1.2 §4.12` and `§6.2.4`.
+//! their doorbells ring. Without the feature `uas` the module beside this one, `no_streams`, stands in its place.
+//! Read `xHCI 1.2 §4.12` and `§6.2.4`.
 
-use super::Xhci;
+use super::capability::Parameters;
 use super::encode::ring_blocks;
-use super::endpoint::EndpointRecord;
 use super::records::Records;
 use super::ring::ProducerRing;
-use super::transfer::{Ended, TransferRing, Verdict, is_stop};
+use super::transfer::{TransferRing, Verdict, is_stop};
 use super::trb::{BYTES, Trb};
 use crate::dma::{Allocation, Class, Owner, Pool, Rules, release};
-use crate::host::{EndpointConfig, HostError};
-use crate::mmio::Bus;
+use crate::host::{EndpointConfig, HostError, TransferEnd};
 
 /// Bytes of a stream context (`xHCI 1.2 table 6-12`).
 const CONTEXT: usize = 16;
@@ -58,6 +57,15 @@ pub(super) struct StreamSet {
     ring: usize,
 }
 
+/// The most streams of an endpoint: an array's entries, less the one that is not used. Policy: 255,
+/// since nobody has so many commands in flight.
+pub(super) fn most_streams(parameters: &Parameters) -> u16 {
+    match parameters.stream_array {
+        0 => 0,
+        exponent => ((1_u32 << (u32::from(exponent) + 1)) - 1).min(255) as u16,
+    }
+}
+
 /// Entries of an array for `streams` streams: a power of two, with the one that is not used.
 fn entries(streams: u16) -> usize {
     (usize::from(streams) + 1).next_power_of_two().max(4)
@@ -69,7 +77,7 @@ impl StreamSet {
         pool: &mut Pool<'_>,
         owner: Owner,
         config: &EndpointConfig,
-        parameters: &super::Parameters,
+        parameters: &Parameters,
         streams: &mut [StreamRecord],
         records: &mut Records<'_>,
     ) -> Result<Self, HostError> {
@@ -120,7 +128,7 @@ impl StreamSet {
         &self,
         blocks: u32,
         config: &EndpointConfig,
-        parameters: &super::Parameters,
+        parameters: &Parameters,
         records: &mut Records<'_>,
     ) -> Option<TransferRing> {
         let offset = self.array + usize::from(self.count) * self.ring;
@@ -192,16 +200,24 @@ impl StreamSet {
         (number < u64::from(self.count)).then_some(number as u16 + 1)
     }
 
+    /// The ring in which an address lies.
+    #[inline(always)]
+    pub(super) fn ring_at<'a>(
+        &self,
+        streams: &'a mut [StreamRecord],
+        pointer: u64,
+    ) -> Option<&'a mut TransferRing> {
+        self.ring(streams, self.stream_of(pointer)?)
+    }
+
     /// Takes an event of the endpoint, which names a block in one of the rings.
-    #[inline]
     pub(super) fn take(
         &self,
         streams: &mut [StreamRecord],
         records: &mut Records<'_>,
         event: &Trb,
     ) -> Verdict {
-        let stream = self.stream_of(event.parameter);
-        match stream.and_then(|stream| self.ring(streams, stream)) {
+        match self.ring_at(streams, event.parameter) {
             Some(ring) => ring.take(records, event),
             // Some controllers report each stream that they stop so, with a pointer of zero.
             None if is_stop(event.completion_code()) => Verdict::Noted,
@@ -264,7 +280,7 @@ impl StreamSet {
         streams: &mut [StreamRecord],
         records: &mut Records<'_>,
         all: bool,
-    ) -> Option<Ended> {
+    ) -> Option<TransferEnd> {
         self.part_mut(streams)
             .filter(|stream| stream.named || all)
             .find_map(|stream| stream.ring.as_mut()?.drain(records))
@@ -287,55 +303,6 @@ impl StreamSet {
             let ring = stream.ring.as_ref()?;
             (!ring.is_idle()).then_some(number)
         })
-    }
-}
-
-impl EndpointRecord {
-    /// Whether nothing is in flight on any ring of it.
-    pub(super) fn has_nothing_in_flight(&self, streams: &[StreamRecord]) -> bool {
-        match &self.streams {
-            Some(set) => set.is_idle(streams),
-            None => self.transfers.as_ref().is_none_or(TransferRing::is_idle),
-        }
-    }
-
-    /// Takes the oldest transfer back that is to be: of an endpoint that was stopped, or of one whose
-    /// device is closed.
-    pub(super) fn drain(
-        &mut self,
-        streams: &mut [StreamRecord],
-        records: &mut Records<'_>,
-        all: bool,
-    ) -> Option<Ended> {
-        match &self.streams {
-            Some(set) => set.drain(streams, records, all),
-            None => self.transfers.as_mut()?.drain(records),
-        }
-    }
-}
-
-impl<B: Bus> Xhci<'_, B> {
-    /// The most streams of an endpoint: an array's entries, less the one that is not used. Policy: 255,
-    /// since nobody has so many commands in flight.
-    pub(super) fn most_streams(&self) -> u16 {
-        match self.parameters.stream_array {
-            0 => 0,
-            exponent => ((1_u32 << (u32::from(exponent) + 1)) - 1).min(255) as u16,
-        }
-    }
-
-    /// An endpoint with streams runs again: the streams that were left as they were go on.
-    pub(super) fn ring_streams(&self, place: usize) {
-        let Some(endpoint) = self.endpoints.get(place) else {
-            return;
-        };
-        let Some(set) = &endpoint.streams else {
-            return;
-        };
-        release();
-        for stream in set.busy(self.streams) {
-            self.blocks.ring(endpoint.slot, endpoint.dci, stream);
-        }
     }
 }
 

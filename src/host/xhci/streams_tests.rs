@@ -131,7 +131,7 @@ fn what_does_not_fit_is_refused_and_leaves_nothing_behind() {
     let mut small_pool = Bench::new(16, 16);
     assert!(matches!(
         small_pool.open(&config(16, 8 << 20)),
-        Err(HostError::Pool(_))
+        Err(HostError::PoolExhausted)
     ));
     let set = small_pool.open(&config(16, 512)).unwrap();
     let memory = set.close(&mut small_pool.streams, &mut small_pool.records);

@@ -32,9 +32,9 @@ pub enum Neighbours {
 }
 
 impl BringUp {
-    /// The same in this manner, and with this search for other units. Say before what it must mind.
-    #[must_use]
-    pub fn asking(mut self, manner: Manner, search: Search) -> Self {
+    /// Asks in this manner, with this search for other units. To be said when it knows what it must
+    /// mind.
+    pub fn ask(&mut self, manner: Manner, search: Search) {
         let is_forbidden = self.quirks.contains(Quirks::NO_REPORT_LUNS);
         self.manner = manner;
         self.search = match search {
@@ -42,7 +42,6 @@ impl BringUp {
             Search::ListAlone if is_forbidden => Search::None,
             search => search,
         };
-        self
     }
 
     /// What the last step has found of other units, once.

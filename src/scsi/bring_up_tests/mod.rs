@@ -219,7 +219,8 @@ fn a_healthy_disk_is_found_with_one_command_of_each_kind_and_no_pause() {
 
 #[test]
 fn an_essential_bring_up_asks_nothing_that_a_disk_can_be_used_without() {
-    let mut machine = BringUp::new(Instant::NEVER).essential();
+    let mut machine = BringUp::new(Instant::NEVER);
+    machine.keep_to_essentials();
     let mut action = machine.step(Input::Begin, Instant::default());
     let mut commands = Vec::new();
     while let Action::Issue(command) = action {

@@ -26,7 +26,8 @@ fn minding(
     mode_form: ModeForm,
     mut device: impl FnMut(&Command) -> Answer,
 ) -> Ended {
-    let mut machine = BringUp::new(Instant::NEVER).minding(quirks, mode_form);
+    let mut machine = BringUp::new(Instant::NEVER);
+    machine.mind(quirks, mode_form);
     let mut commands = Vec::new();
     let mut action = machine.step(Input::Begin, Instant::default());
     while let Action::Issue(command) = action {

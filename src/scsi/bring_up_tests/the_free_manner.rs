@@ -42,9 +42,9 @@ fn ask(
     (manner, search): (Manner, Search),
     device: impl Fn(&Command) -> Answer,
 ) -> Asked {
-    let mut machine = BringUp::new(Instant::NEVER)
-        .minding(quirks, ModeForm::Six)
-        .asking(manner, search);
+    let mut machine = BringUp::new(Instant::NEVER);
+    machine.mind(quirks, ModeForm::Six);
+    machine.ask(manner, search);
     let now = Instant::from_micros(0);
     let (mut pages, mut codes, mut neighbours) = (Vec::new(), Vec::new(), Vec::new());
     let mut action = machine.step(Input::Begin, now);

@@ -20,11 +20,8 @@ pub enum WorldWideName {
 
 impl WorldWideName {
     /// NAA names are preferred: bridges that invent a name invent an EUI-64.
-    const fn rank(&self) -> u8 {
-        match self {
-            Self::Naa(_) | Self::NaaExtended(_) => 1,
-            _ => 0,
-        }
+    const fn is_preferred(&self) -> bool {
+        matches!(self, Self::Naa(_) | Self::NaaExtended(_))
     }
 }
 
@@ -61,13 +58,8 @@ impl<'a> Designators<'a> {
     /// The name to know the unit by: the first NAA name, else the first other one.
     #[must_use]
     pub fn name(&self) -> Option<WorldWideName> {
-        self.names().reduce(|best, next| {
-            if next.rank() > best.rank() {
-                next
-            } else {
-                best
-            }
-        })
+        let preferred = self.names().find(WorldWideName::is_preferred);
+        preferred.or_else(|| self.names().next())
     }
 }
 

@@ -21,6 +21,12 @@ impl SerialNumber {
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
+
+    /// Whether the page has none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
 }
 
 #[cfg(test)]

@@ -167,8 +167,8 @@ mod tests {
             product,
             release: 0x0100,
             speed: Speed::Super,
-            manufacturer: "",
-            product_name: "",
+            manufacturer: b"",
+            product_name: b"",
         }
     }
 
@@ -251,8 +251,8 @@ mod tests {
         let plain = identity(0x0bda, 0x9210);
         assert_eq!(choice(&plain, &OFFERED), UasChoice::Uas);
         let hiksemi = Identity {
-            manufacturer: "HIKSEMI",
-            product_name: "MD202",
+            manufacturer: b"HIKSEMI",
+            product_name: b"MD202",
             ..plain
         };
         assert_eq!(

@@ -18,9 +18,9 @@ pub struct Identity<'a> {
     /// The speed of its link.
     pub speed: Speed,
     /// Its string that names the maker; empty if it has none.
-    pub manufacturer: &'a str,
+    pub manufacturer: &'a [u8],
     /// Its string that names the product; empty if it has none.
-    pub product_name: &'a str,
+    pub product_name: &'a [u8],
 }
 
 /// Devices, and their policies.
@@ -82,7 +82,8 @@ impl Entry {
             && within(identity.release, self.releases)
             && self.speed.is_none_or(|speed| speed == identity.speed)
             && self.strings.is_none_or(|[manufacturer, product]| {
-                *manufacturer == identity.manufacturer && *product == identity.product_name
+                manufacturer.as_bytes() == identity.manufacturer
+                    && product.as_bytes() == identity.product_name
             })
     }
 }
@@ -243,8 +244,8 @@ pub(super) mod checks {
             product: entry.products.0,
             release: entry.releases.0,
             speed: entry.speed.unwrap_or(Speed::High),
-            manufacturer,
-            product_name,
+            manufacturer: manufacturer.as_bytes(),
+            product_name: product_name.as_bytes(),
         }
     }
 
@@ -267,7 +268,7 @@ pub(super) mod checks {
             }
             if entry.strings.is_some() {
                 neighbours.push(Identity {
-                    product_name: "Other",
+                    product_name: b"Other",
                     ..identity
                 });
             }

@@ -85,7 +85,8 @@ impl<'a> Overrides<'a> {
     /// Every entry in order, or what is wrong with it.
     pub fn entries(&self) -> impl Iterator<Item = Result<Override, Problem>> + use<'a> {
         let mut position = 0;
-        self.text.split(',').filter_map(move |piece| {
+        let pieces = self.text.as_bytes().split(|byte| *byte == b',');
+        pieces.filter_map(move |piece| {
             let at = position;
             position += piece.len() + 1;
             let blanks = piece.len() - piece.trim_ascii_start().len();
@@ -106,19 +107,22 @@ impl<'a> Overrides<'a> {
     }
 }
 
-fn parse(entry: &str, position: usize) -> Result<Override, Problem> {
+fn parse(entry: &[u8], position: usize) -> Result<Override, Problem> {
     let no_colon = Problem {
         position,
         flaw: Flaw::NoColon,
     };
-    let (vendor, rest) = entry.split_once(':').ok_or(no_colon)?;
-    let (product, letters) = rest.split_once(':').ok_or(no_colon)?;
+    let mut parts = entry.splitn(3, |byte| *byte == b':');
+    let (Some(vendor), Some(product), Some(letters)) = (parts.next(), parts.next(), parts.next())
+    else {
+        return Err(no_colon);
+    };
     let product_at = position + vendor.len() + 1;
     let letters_at = product_at + product.len() + 1;
     let mut quirks = Quirks::empty();
     let mut unknown = None;
-    for (place, letter) in letters.bytes().enumerate() {
-        match Quirks::from_letter(letter) {
+    for (place, letter) in letters.iter().enumerate() {
+        match Quirks::from_letter(*letter) {
             Some(quirk) => quirks |= quirk,
             None => unknown = unknown.or(Some(letters_at + place)),
         }
@@ -132,20 +136,24 @@ fn parse(entry: &str, position: usize) -> Result<Override, Problem> {
     })
 }
 
-fn id(text: &str, position: usize) -> Result<u16, Problem> {
-    let bare = text
-        .strip_prefix("0x")
-        .or_else(|| text.strip_prefix("0X"))
-        .unwrap_or(text);
+fn id(text: &[u8], position: usize) -> Result<u16, Problem> {
+    let bare = match text {
+        [b'0', b'x' | b'X', bare @ ..] => bare,
+        _ => text,
+    };
     let problem = Problem {
         position,
         flaw: Flaw::Id,
     };
-    // A sign is no digit, though the standard library takes one.
-    if !bare.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return Err(problem);
+    let mut id = if bare.is_empty() { Err(problem) } else { Ok(0) };
+    for byte in bare {
+        let digit = char::from(*byte).to_digit(16);
+        id = match (id, digit) {
+            (Ok(id @ 0..=0xfff), Some(digit)) => Ok(id << 4 | digit as u16),
+            _ => Err(problem),
+        };
     }
-    u16::from_str_radix(bare, 16).map_err(|_| problem)
+    id
 }
 
 #[cfg(test)]

@@ -8,13 +8,16 @@ use super::memory::{CommandSlot, Layout, bounces, release, reserve};
 use super::tags::{MARGIN, MAX_TAGS, TagSet, Tags};
 use super::transport::{Pipes, QUIET, Transport};
 use super::wire::CommandUnit;
-use crate::dma::{Class, Owner, Rules, SegmentRules};
+use crate::dma::{Class, Owner, PoolError, Rules, SegmentRules};
 use crate::host::HostError;
 use crate::policy::Policy;
 use crate::storage::bot::transport::CopyCount;
 use crate::time::{Duration, Instant};
 use crate::usb::descriptor::UasPipes;
 use crate::usb::{Bus, DeviceId, Driver, Table, UsbError};
+
+/// A controller cuts what crosses 64 KiB (xHCI 1.2 §6.4.1): no unit is to be cut.
+const MEMORY: Rules = Rules::aligned(128).within(0x1_0000);
 
 /// Data transfers on a pipe without streams: the device has one phase a direction, and may announce
 /// the next before the end of the last was seen.
@@ -93,10 +96,10 @@ impl Transport {
     ) -> Result<Self, UsbError> {
         let owner = Owner::Function(function);
         let layout = Layout::new(mode, tags.depth());
-        let short = |error| UsbError::Controller(HostError::Pool(error));
+        let short = |error: PoolError| UsbError::Controller(error.into());
         let memory = bus
             .pool()
-            .allocate(owner, Class::Command, layout.length(), Rules::aligned(128))
+            .allocate(owner, Class::Command, layout.length(), MEMORY)
             .map_err(short)?;
         let rules = bus.segment_rules(device);
         let rules = rules.unwrap_or(SegmentRules { mask: 0, grain: 1 });
@@ -143,10 +146,10 @@ impl Transport {
 
 /// Whether fewer commands in flight may fit where so many do not.
 fn wants_memory(error: UsbError) -> bool {
-    use HostError::{Pool, Resources, StorageFull};
+    use HostError::{LedgerFull, PoolExhausted, Resources, StorageFull};
     matches!(
         error,
-        UsbError::Controller(Pool(_) | Resources | StorageFull)
+        UsbError::Controller(PoolExhausted | LedgerFull | Resources | StorageFull)
     )
 }
 

@@ -14,7 +14,7 @@ use crate::usb::device::{DeviceEntry, DeviceId, DeviceState, Requester};
 use crate::usb::enumerate::{Action, Enumeration, Input};
 use crate::usb::error::{Table, UsbError};
 use crate::usb::operation::Operation;
-use crate::usb::port::{ATTEMPTS, PortEntry, PortState, RETRY_PAUSE};
+use crate::usb::port::{ATTEMPTS, PortState, RETRY_PAUSE};
 use crate::usb::setup::SetupPacket;
 use crate::usb::speed::Speed;
 
@@ -462,8 +462,10 @@ impl<C: Driver> Bus<'_, C> {
             return;
         };
         let (attempt, given_up) = (entry.attempt, entry.given_up);
-        let on_it = |entry: &PortEntry| entry.state == PortState::Occupied(device);
-        let port = self.ports.iter().position(on_it);
+        let port = self
+            .ports
+            .iter()
+            .position(|port| port.is_occupied_by(device));
         if let (Some(error), Some(port)) = (given_up, port) {
             self.attempt_failed(port, attempt, error, now);
         }

@@ -262,8 +262,7 @@ impl<C: Driver> Bus<'_, C> {
     /// Gives a device up that its driver cannot handle any more; [`BusEvent::Closed`] follows when the
     /// controller has let go of it. Its port is left alone until it is pulled.
     pub fn give_up(&mut self, id: DeviceId, now: Instant) {
-        let occupied = PortState::Occupied(id);
-        if let Some(port) = self.ports.iter_mut().find(|port| port.state == occupied) {
+        if let Some(port) = self.ports.iter_mut().find(|port| port.is_occupied_by(id)) {
             port.state = PortState::Failed(UsbError::Timeout);
         }
         self.close(id, now);

@@ -92,8 +92,8 @@ impl<C: Driver> Bus<'_, C> {
     }
 
     fn leave_port(&mut self, device: DeviceId, state: PortState) {
-        let occupied = PortState::Occupied(device);
-        if let Some(port) = self.ports.iter_mut().find(|port| port.state == occupied) {
+        let mut ports = self.ports.iter_mut();
+        if let Some(port) = ports.find(|port| port.is_occupied_by(device)) {
             port.state = state;
             port.kept = true;
         }
@@ -111,7 +111,7 @@ impl<C: Driver> Bus<'_, C> {
             return false;
         };
         let (controller, port) = (entry.controller, entry.port);
-        let cycle = entry.state == PortState::PoweringOff(device);
+        let cycle = matches!(entry.state, PortState::PoweringOff(off) if off == device);
         entry.state = if cycle {
             PortState::Unpowered(now + POWER_OFF)
         } else {
@@ -136,7 +136,7 @@ impl<C: Driver> Bus<'_, C> {
         let Some(entry) = self.ports.get_mut(half) else {
             return;
         };
-        if entry.state == PortState::Empty {
+        if matches!(entry.state, PortState::Empty) {
             entry.state = PortState::Unpowered(now + POWER_OFF);
             let (controller, port) = (entry.controller, entry.port);
             if let Some(driver) = self.driver(controller) {
@@ -192,10 +192,9 @@ impl<C: Driver> Bus<'_, C> {
     /// [`Bus::cycle_power`], as far as the port can tell: nothing was pulled.
     #[must_use]
     pub fn is_kept(&self, device: DeviceId) -> bool {
-        let occupied = PortState::Occupied(device);
         self.ports
             .iter()
-            .any(|port| port.state == occupied && port.kept)
+            .any(|port| port.is_occupied_by(device) && port.kept)
     }
 
     /// Reads a port and acts on what it shows.
@@ -208,7 +207,8 @@ impl<C: Driver> Bus<'_, C> {
         if status.over_current && (!status.connected || is_used && !status.enabled) {
             return self.switched_off(index, now);
         }
-        if entry.state == PortState::Failed(UsbError::OverCurrent) && !status.over_current {
+        let had_over_current = matches!(entry.state, PortState::Failed(UsbError::OverCurrent));
+        if had_over_current && !status.over_current {
             self.give_power_back(index, status.connected, protocol, now);
             return None;
         }
@@ -253,7 +253,7 @@ impl<C: Driver> Bus<'_, C> {
     fn switched_off(&mut self, index: usize, now: Instant) -> Option<BusEvent> {
         let entry = self.ports.get_mut(index)?;
         let before = *entry;
-        if before.state == PortState::Failed(UsbError::OverCurrent) {
+        if matches!(before.state, PortState::Failed(UsbError::OverCurrent)) {
             return None;
         }
         entry.state = PortState::Failed(UsbError::OverCurrent);

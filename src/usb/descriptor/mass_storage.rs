@@ -11,6 +11,8 @@ use crate::usb::speed::Speed;
 
 /// `bInterfaceClass` of mass storage.
 const CLASS: u8 = 0x08;
+/// `bInterfaceProtocol` of UAS.
+const UAS: u8 = 0x62;
 
 /// The command set that an interface announces (overview 1.4 §2, table 1).
 ///
@@ -68,7 +70,7 @@ impl Protocol {
     pub const fn from_byte(protocol: u8) -> Self {
         match protocol {
             0x50 => Self::BulkOnly,
-            0x62 => Self::Uas,
+            UAS => Self::Uas,
             other => Self::Other(other),
         }
     }
@@ -139,7 +141,8 @@ impl StorageTransport {
     pub fn find(alternate: &Alternate<'_>, protocol: Protocol, speed: Speed) -> Self {
         let found = match protocol {
             Protocol::BulkOnly => bulk_only(alternate, speed).map(Self::BulkOnly),
-            Protocol::Uas => uas(alternate, speed).map(Self::Uas),
+            Protocol::Uas if cfg!(feature = "uas") => uas(alternate, speed).map(Self::Uas),
+            Protocol::Uas => Err(Unusable::Protocol(UAS)),
             Protocol::Other(byte) => Err(Unusable::Protocol(byte)),
         };
         found.unwrap_or_else(Self::Unusable)
@@ -148,9 +151,8 @@ impl StorageTransport {
 
 fn bulk_only(alternate: &Alternate<'_>, speed: Speed) -> Result<BulkOnlyPipes, Unusable> {
     let first = |direction| {
-        bulk_endpoints(alternate, speed)
-            .find(|endpoint| endpoint.direction() == direction)
-            .ok_or(Unusable::NoBulkEndpoint(direction))
+        let is_it = |endpoint: &Endpoint| endpoint.direction() == direction;
+        bulk_endpoint(alternate, speed, &is_it).ok_or(Unusable::NoBulkEndpoint(direction))
     };
     Ok(BulkOnlyPipes {
         bulk_in: first(Direction::In)?,
@@ -160,9 +162,8 @@ fn bulk_only(alternate: &Alternate<'_>, speed: Speed) -> Result<BulkOnlyPipes, U
 
 fn uas(alternate: &Alternate<'_>, speed: Speed) -> Result<UasPipes, Unusable> {
     let pipe = |usage: PipeUsage| {
-        let endpoint = bulk_endpoints(alternate, speed)
-            .find(|endpoint| endpoint.pipe_usage() == Some(usage))
-            .ok_or(Unusable::NoPipe(usage))?;
+        let is_it = |endpoint: &Endpoint| endpoint.pipe_usage() == Some(usage);
+        let endpoint = bulk_endpoint(alternate, speed, &is_it).ok_or(Unusable::NoPipe(usage))?;
         if endpoint.direction() == usage.direction() {
             Ok(endpoint)
         } else {
@@ -177,10 +178,14 @@ fn uas(alternate: &Alternate<'_>, speed: Speed) -> Result<UasPipes, Unusable> {
     })
 }
 
-fn bulk_endpoints(alternate: &Alternate<'_>, speed: Speed) -> impl Iterator<Item = Endpoint> {
-    alternate
-        .endpoints(speed)
-        .filter(|endpoint| endpoint.kind() == EndpointKind::Bulk)
+/// The first bulk endpoint that is the one. A single loop for all six pipes, that a program has once.
+fn bulk_endpoint(
+    alternate: &Alternate<'_>,
+    speed: Speed,
+    is_it: &dyn Fn(&Endpoint) -> bool,
+) -> Option<Endpoint> {
+    let mut endpoints = alternate.endpoints(speed);
+    endpoints.find(|endpoint| endpoint.kind() == EndpointKind::Bulk && is_it(endpoint))
 }
 
 /// One alternate setting of class Mass Storage.

@@ -98,15 +98,27 @@ impl DescriptorFault {
         need: usize,
         read: impl FnOnce(&'a [u8]) -> Option<T>,
     ) -> Result<T, Self> {
+        if bytes.get(1) == Some(&kind.0)
+            && let Some(descriptor) = read(bytes)
+        {
+            return Ok(descriptor);
+        }
+        Err(Self::of(bytes, kind, need))
+    }
+
+    /// Why `bytes` are no descriptor of `kind`, with `need` bytes in its fixed part.
+    #[cold]
+    #[inline(never)]
+    fn of(bytes: &[u8], kind: DescriptorKind, need: usize) -> Self {
         match bytes {
-            [_, found, ..] if *found != kind.0 => Err(Self::WrongKind {
+            [_, found, ..] if *found != kind.0 => Self::WrongKind {
                 found: DescriptorKind(*found),
-            }),
+            },
             // Fewer than the fixed part has, which is less than a descriptor can have.
-            _ => read(bytes).ok_or(Self::TooShort {
+            _ => Self::TooShort {
                 have: bytes.len() as u8,
                 need: need as u8,
-            }),
+            },
         }
     }
 }

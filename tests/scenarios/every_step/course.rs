@@ -10,20 +10,32 @@ use rootport::stack::DiskState;
 use rootport::time::Duration;
 use rootport::usb::PortState;
 use rootport_models::device::scsi::pattern;
-use rootport_models::device::{Disk, Link, Script, UasDisk, UsbDevice};
+use rootport_models::device::{BothDisk, Disk, Link, Script, UasDisk, UsbDevice};
 use rootport_models::machine::Options;
 
 /// A disk that a course can be run with. Clones are the same disk.
-pub(super) trait Subject: UsbDevice + Clone + 'static {
+pub(crate) trait Subject: UsbDevice + Clone + 'static {
     /// A block as it would be after a power cut.
     fn durable(&self, lba: u64) -> Vec<u8>;
     /// Whether its plug was pulled.
     fn is_pulled(&self) -> bool;
+    /// Pulls its plug at the transaction with this number from now on.
+    fn pull_at(&self, transaction: u64);
+    /// Makes it ready to be plugged in again.
+    fn put_back(&self);
 }
 
 impl Subject for Disk {
     fn durable(&self, lba: u64) -> Vec<u8> {
         self.durable_block(lba)
+    }
+
+    fn pull_at(&self, transaction: u64) {
+        Disk::pull_at(self, transaction);
+    }
+
+    fn put_back(&self) {
+        Disk::put_back(self);
     }
 
     fn is_pulled(&self) -> bool {
@@ -34,6 +46,32 @@ impl Subject for Disk {
 impl Subject for UasDisk {
     fn durable(&self, lba: u64) -> Vec<u8> {
         self.durable_block(lba)
+    }
+
+    fn pull_at(&self, transaction: u64) {
+        UasDisk::pull_at(self, transaction);
+    }
+
+    fn put_back(&self) {
+        UasDisk::put_back(self);
+    }
+
+    fn is_pulled(&self) -> bool {
+        self.change(|device| device.pulled_after == Some(0))
+    }
+}
+
+impl Subject for BothDisk {
+    fn durable(&self, lba: u64) -> Vec<u8> {
+        self.durable_block(lba)
+    }
+
+    fn pull_at(&self, transaction: u64) {
+        BothDisk::pull_at(self, transaction);
+    }
+
+    fn put_back(&self) {
+        BothDisk::put_back(self);
     }
 
     fn is_pulled(&self) -> bool {

@@ -7,7 +7,7 @@
 
 mod commands;
 mod control_requests;
-mod course;
+pub(crate) mod course;
 mod pulled;
 mod transfers;
 mod uas;

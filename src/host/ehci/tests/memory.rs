@@ -72,7 +72,7 @@ fn full_storage_and_a_full_pool_are_typed_errors_that_leak_nothing() {
             let refused = bench
                 .ehci
                 .open_endpoint(&mut bench.pool, devices[0], &greedy);
-            assert!(matches!(refused, Err(HostError::Pool(_))));
+            assert!(matches!(refused, Err(HostError::PoolExhausted)));
         }
         let many = EndpointConfig {
             transfers: 11,

@@ -294,8 +294,20 @@ fn memory(runs: &Runs) -> Result<Vec<Figure>> {
     let all = pool - scratchpads + weight.tables;
     Ok(vec![
         figure("text, xHCI and Bulk-Only, built for size", weight.text).at_most(65_536.0),
-        figure("text, EHCI and Bulk-Only", weights.ehci.text).at_most(49_152.0),
-        figure("text, xHCI, EHCI, Bulk-Only and UAS", weights.all.text).at_most(114_688.0),
+        figure(
+            "text, EHCI and Bulk-Only, for the H3 boards (Thumb)",
+            weights.ehci.text,
+        )
+        .at_most(49_152.0),
+        figure(
+            "text, EHCI and Bulk-Only, for 64-bit ARM",
+            weights.ehci_64_bit.text,
+        ),
+        figure(
+            "text, xHCI, EHCI, Bulk-Only, UAS and rare requests",
+            weights.all.text,
+        )
+        .at_most(114_688.0),
         figure("constants, xHCI and Bulk-Only", weight.constants),
         figure("constants, all", weights.all.constants),
         figure("coherent pool at most, scratchpads included", pool),

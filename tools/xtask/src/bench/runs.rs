@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-use super::Options;
 use super::sample::Report;
 use super::traffic::{self, Traffic};
 use super::weight::{self, Weights};
-use crate::board::{Board, ControllerChoice};
+use super::{Options, ehci};
+use crate::board::{self, Board, ControllerChoice};
 use crate::image::{self, Flavour};
 use crate::progress::Step;
 use crate::qemu::Setup;
@@ -80,7 +80,7 @@ impl Runs {
     /// At the first run that fails.
     pub fn perform(board: &Board, fast: &Path, options: Options) -> Result<Self> {
         let small = image::build_flavour(board, &SMALL)?;
-        let weights = weight::weigh_all(board)?;
+        let weights = weight::weigh_all(board, &board::named(ehci::BOARD)?)?;
         let long = if options.quick { 1 } else { LONG };
         Ok(Self {
             coherent: Run::new(board, "asleep, coherent", fast)

@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use object::read::elf::{FileHeader, SectionHeader};
-use object::{Endianness, elf};
+use object::{Endianness, FileKind, elf};
 
 use crate::board::Board;
 use crate::image::{Build, build_program};
@@ -24,30 +24,39 @@ pub struct Weight {
     pub tables: u64,
 }
 
-/// The smallest image in each of its shapes.
+/// The smallest image in each of its shapes, for the 64-bit board that is measured unless said
+/// otherwise.
 #[derive(Clone, Copy, Debug)]
 pub struct Weights {
     /// With an xHCI, over Bulk-Only.
     pub xhci: Weight,
-    /// With an EHCI, over Bulk-Only.
+    /// With an EHCI, over Bulk-Only, for the 32-bit boards that have one.
     pub ehci: Weight,
-    /// With one of each, over Bulk-Only and UAS.
+    /// The same.
+    pub ehci_64_bit: Weight,
+    /// With one of each, over Bulk-Only and UAS, and with the rare requests.
     pub all: Weight,
 }
 
-/// Links the smallest images for the board's target, as small as the boards are built, and weighs
-/// them.
+/// Links the smallest images for the targets of `board` and of `ehci_board`, as small as boards are
+/// built, and weighs them.
 ///
 /// # Errors
 ///
 /// When one does not build.
-pub fn weigh_all(board: &Board) -> Result<Weights> {
+pub fn weigh_all(board: &Board, ehci_board: &Board) -> Result<Weights> {
     Ok(Weights {
         xhci: weigh(board, &["footprint/xhci"])?,
-        ehci: weigh(board, &["footprint/ehci"])?,
+        ehci: weigh(ehci_board, &["footprint/ehci"])?,
+        ehci_64_bit: weigh(board, &["footprint/ehci"])?,
         all: weigh(
             board,
-            &["footprint/xhci", "footprint/ehci", "footprint/uas"],
+            &[
+                "footprint/xhci",
+                "footprint/ehci",
+                "footprint/uas",
+                "footprint/rare",
+            ],
         )?,
     })
 }
@@ -67,7 +76,15 @@ pub(super) fn weigh(board: &Board, features: &[&str]) -> Result<Weight> {
 }
 
 fn sections(file: &[u8]) -> Result<Weight> {
-    let header = elf::FileHeader64::<Endianness>::parse(file)?;
+    match FileKind::parse(file)? {
+        FileKind::Elf32 => sections_of_class::<elf::FileHeader32<Endianness>>(file),
+        FileKind::Elf64 => sections_of_class::<elf::FileHeader64<Endianness>>(file),
+        _ => bail!("not an ELF file"),
+    }
+}
+
+fn sections_of_class<Elf: FileHeader<Endian = Endianness>>(file: &[u8]) -> Result<Weight> {
+    let header = Elf::parse(file)?;
     let endian = header.endian()?;
     let mut weight = Weight {
         text: 0,
@@ -75,12 +92,12 @@ fn sections(file: &[u8]) -> Result<Weight> {
         tables: 0,
     };
     for section in header.sections(endian, file)?.iter() {
-        let flags = section.sh_flags(endian);
+        let flags: u64 = section.sh_flags(endian).into();
         let has = |flag: u32| flags & u64::from(flag) != 0;
         // Unwind tables of `core` are in the file, and in no image of a board.
         let is_kept = matches!(section.sh_type(endian), elf::SHT_PROGBITS | elf::SHT_NOBITS)
             && has(elf::SHF_ALLOC);
-        let bytes = section.sh_size(endian);
+        let bytes: u64 = section.sh_size(endian).into();
         let place = if has(elf::SHF_EXECINSTR) {
             &mut weight.text
         } else if has(elf::SHF_WRITE) {

@@ -70,7 +70,9 @@ enum Ended {
 fn test(tree: &Tree, mutant: &Mutant) -> Result<Ended> {
     let mut cargo = command::cargo();
     cargo.current_dir(tree.root());
-    cargo.env("CARGO_TARGET_DIR", workspace::target());
+    // A folder of its own: what Cargo builds of a copy has the same names as what it builds of the
+    // repository, and would be taken for it.
+    cargo.env("CARGO_TARGET_DIR", workspace::target().join("mutants"));
     cargo.args(["test", "--package", "rootport"]);
     if mutant.target == "lib" {
         cargo.arg("--lib");

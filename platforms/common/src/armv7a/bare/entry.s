@@ -100,11 +100,13 @@ in_svc:
     bl      rootport_start
     b       park
 
-// SCTLR or HSCTLR in r0 without M (bit 0), C (bit 2) and I (bit 12).
+// SCTLR or HSCTLR in r0 without M (bit 0), C (bit 2) and I (bit 12); and without TE (bit 30): Rust's
+// code is in Thumb state, our vectors are not.
 without_mmu:
     bic     r0, r0, #(1 << 0)
     bic     r0, r0, #(1 << 2)
     bic     r0, r0, #(1 << 12)
+    bic     r0, r0, #(1 << 30)
     bx      lr
 
 // Cleans and invalidates every data cache up to the point of coherency by set and way (DDI 0406C

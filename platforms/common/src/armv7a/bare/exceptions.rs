@@ -35,6 +35,8 @@ const _: () = assert!(size_of::<Frame>() == 72, "vectors.s reserves 72 bytes");
 /// DFSR and IFSR in the long-descriptor format (DDI 0406C §B4.1.52): the fault, and who caused it.
 const FAULT_STATUS: u32 = 0x3f;
 const WRITE: u32 = 1 << 11;
+/// SPSR: the interrupted code was in Thumb state (DDI 0406C §B1.3.3).
+const THUMB: u32 = 1 << 5;
 
 /// Exceptions reported so far.
 static REPORTS: AtomicU32 = AtomicU32::new(0);
@@ -89,13 +91,16 @@ struct Cause {
 }
 
 impl Cause {
-    /// From the vector and the fault registers. The offsets are those of ARM state (DDI 0406C table
-    /// B1-7).
+    /// From the vector and the fault registers. The offsets are those of DDI 0406C table B1-7.
     fn read(frame: &Frame, vector: u32) -> Self {
         let at = |offset| frame.address.wrapping_sub(offset);
+        let instruction = match frame.status & THUMB {
+            0 => at(4),
+            _ => at(2),
+        };
         let (name, at, fault) = match vector {
-            1 => ("undefined instruction", at(4), None),
-            2 => ("supervisor call", at(4), None),
+            1 => ("undefined instruction", instruction, None),
+            2 => ("supervisor call", instruction, None),
             3 => {
                 let fault = (Ifsr::read_raw(), Ifar::read_raw());
                 ("instruction abort", at(4), Some(fault))

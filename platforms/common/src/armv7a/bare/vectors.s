@@ -1,4 +1,5 @@
-// Exception vectors of supervisor mode. Included by exceptions.rs.
+// Exception vectors of supervisor mode, in ARM state: entry.s and mmu.rs leave SCTLR.TE zero, and the
+// linker makes the calls to Rust, which is in Thumb state, change state. Included by exceptions.rs.
 
 .section .text.vectors, "ax"
 .arm

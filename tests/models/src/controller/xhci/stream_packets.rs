@@ -72,28 +72,39 @@ impl Xhci {
         has
     }
 
-    /// Tells the device that there are buffers. `false` if the pipe halted.
+    /// Tells the device that there are buffers. `false` if it does not know yet, or if the pipe halted.
     fn prime(&mut self, around: &mut Surroundings<'_>, slot: u8, index: u8) -> bool {
         let Some(endpoint) = self.endpoint(slot, index) else {
             return false;
         };
         let address = endpoint.address();
         let reply = self.exchange(around, slot, address, Packet::Prime);
-        if let Some(streams) = self
-            .endpoint(slot, index)
-            .and_then(|one| one.streams.as_mut())
-        {
+        let Some(endpoint) = self.endpoint(slot, index) else {
+            return false;
+        };
+        if matches!(reply, Reply::Silent | Reply::Corrupt) {
+            endpoint.errors += 1;
+            if endpoint.errors < endpoint.context.errors_allowed() {
+                self.plan(slot, index, around.now + timing::RETRY);
+            } else {
+                endpoint.errors = 0;
+                self.refused(around, slot, index, code::TRANSACTION);
+            }
+            return false;
+        }
+        endpoint.errors = 0;
+        if let Some(streams) = &mut endpoint.streams {
             streams.primed = true;
         }
-        if reply != Reply::Stall {
-            return true;
+        if reply == Reply::Stall {
+            self.refused(around, slot, index, code::STALL);
+            return false;
         }
-        self.refused(around, slot, index);
-        false
+        true
     }
 
-    /// The device halted the pipe as it was primed: the first TD that waits gets to know.
-    fn refused(&mut self, around: &mut Surroundings<'_>, slot: u8, index: u8) {
+    /// The pipe halts as the device is told of buffers: the first TD that waits gets to know.
+    fn refused(&mut self, around: &mut Surroundings<'_>, slot: u8, index: u8, error: u8) {
         let armed = self
             .endpoint(slot, index)
             .and_then(|endpoint| endpoint.streams.as_ref())
@@ -109,7 +120,7 @@ impl Xhci {
                 if let Some(endpoint) = self.endpoint(slot, index) {
                     endpoint.td = td;
                 }
-                return self.end_badly(around, slot, index, code::STALL);
+                return self.end_badly(around, slot, index, error);
             }
         }
     }

@@ -64,6 +64,7 @@ impl Uas {
         let place = ready[self.random(ready.len())];
         let tag = self.commands[place].tag;
         self.turn[turn_of(to_host)] = Some(tag);
+        self.forgot_turns = false;
         if let Some(What::ReadyForTag(other)) = self.commands[place].what {
             self.say(now, other, wire::ready(other, to_host));
         }
@@ -111,7 +112,7 @@ impl Uas {
 
     /// Data on a pipe while it is nobody's turn.
     fn out_of_turn(&self, wire: &Wire<'_>, endpoint: u8) {
-        if !self.has_streams(wire) {
+        if !self.has_streams(wire) && !self.forgot_turns {
             let text = format!("data on endpoint {endpoint:#04x} before the device was ready");
             wire.violations.record(wire.now, "UAS §4.3", text);
         }

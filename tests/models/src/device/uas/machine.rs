@@ -109,6 +109,9 @@ pub struct Uas {
     pub(super) outgoing: VecDeque<Outgoing>,
     /// Whose data phase it is, to the host and from it; without streams only.
     pub(super) turn: [Option<u16>; 2],
+    /// The firmware has started anew and no data phase was opened since: the host may still ask for
+    /// one that was open before.
+    pub(super) forgot_turns: bool,
     /// The pipes with streams that the host has primed.
     pub(super) primed: Vec<u8>,
     /// When the medium has done all that it was given so far.
@@ -142,6 +145,7 @@ impl Uas {
             commands: Vec::new(),
             outgoing: VecDeque::new(),
             turn: [None; 2],
+            forgot_turns: false,
             primed: Vec::new(),
             medium_free_at: 0,
         }
@@ -192,6 +196,7 @@ impl Uas {
     /// the caches held are gone, and the next command of each unit is told of a reset.
     fn start_anew(&mut self) {
         self.lose_all();
+        self.forgot_turns = true;
         for unit in &mut self.target.units {
             unit.image.drop_cache();
             unit.raise(Sense::RESET);
@@ -359,13 +364,19 @@ impl Uas {
         self.say(now, task.tag, wire::response(task.tag, code));
     }
 
-    /// Gives commands up: nothing more is heard of them.
+    /// Gives commands up, also those whose status was not fetched yet: nothing more is heard of them.
     fn forget(&mut self, which: impl Fn(u16, u8) -> bool) {
-        let gone: Vec<u16> = self
-            .commands
-            .iter()
-            .filter(|command| which(command.tag, command.lun))
-            .map(|command| command.tag)
+        let running = self.commands.iter();
+        let running = running.map(|command| (command.tag, command.lun));
+        let ended = self.outgoing.iter().filter_map(|unit| {
+            let mut exchanges = self.exchanges.iter().rev();
+            let of_its_tag = exchanges.find(|exchange| exchange.tag == unit.stream)?;
+            Some((unit.stream, of_its_tag.lun))
+        });
+        let all = running.chain(ended);
+        let gone: Vec<u16> = all
+            .filter(|(tag, lun)| which(*tag, *lun))
+            .map(|(tag, _)| tag)
             .collect();
         self.commands.retain(|command| !gone.contains(&command.tag));
         self.outgoing.retain(|unit| !gone.contains(&unit.stream));
