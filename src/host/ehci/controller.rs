@@ -8,7 +8,7 @@
 
 use super::Ehci;
 use super::device::control_config;
-use super::interrupt::Interrupts;
+use super::interrupt::{COMPLETIONS, Interrupts};
 use super::periodic::{FRAMES, LIST_LENGTH};
 use super::port::RESET_HOLD;
 use super::queue;
@@ -19,11 +19,12 @@ use super::regs::{
     USBSTS_REGISTER,
 };
 use super::schedule::Doorbell;
+use super::storage::CALL;
 use super::transfer_descriptor::LINK_END;
 use crate::dma::{Allocation, Class, Owner, Pool, Rules};
 use crate::host::{
     Capabilities, CapabilityField, ControllerFault, EndpointConfig, EndpointKind, Event,
-    HostController, HostError, Requirement,
+    HostController, HostError, Requirement, TransferEnd,
 };
 use crate::mmio::{Bus, ChangeBits};
 use crate::time::{Duration, Instant};
@@ -137,6 +138,7 @@ impl<B: Bus> Ehci<'_, B> {
             && !status.any_matching_bits_set(USBSTS::HSE::SET + USBSTS::HCHALTED::SET);
         if !alive {
             self.look_now();
+            self.signal.raise(CALL);
         }
         alive
     }
@@ -355,6 +357,10 @@ impl<B: Bus> Ehci<'_, B> {
                 return Err(ControllerFault::Absent);
             }
             changes = status.get() & USBSTS_CHANGES;
+            if self.interrupts == Interrupts::Polled {
+                // Memory tells of completions, and no line waits for their bits to be cleared.
+                changes &= !COMPLETIONS;
+            }
             if changes != 0 {
                 let bits = ChangeBits::none().clearing(changes);
                 self.registers.change(USBSTS_REGISTER, bits);
@@ -365,7 +371,7 @@ impl<B: Bus> Ehci<'_, B> {
             self.next_look = now + self.look_interval();
         }
         // After the register: the half notes a bit before it clears it.
-        changes |= self.signal.take();
+        changes |= self.signal.take() & USBSTS_CHANGES;
         if changes & USBSTS::HSE::SET.value != 0 {
             return Err(self.system_error());
         }
@@ -433,7 +439,7 @@ impl<B: Bus> HostController for Ehci<'_, B> {
             grain: 4096,
             root_ports: self.capability.ports,
             streams: 0,
-            holds: false,
+            holds: true,
             reset_hold: Some(RESET_HOLD),
         }
     }
@@ -468,8 +474,7 @@ impl<B: Bus> HostController for Ehci<'_, B> {
 
     #[inline]
     fn has_events(&self) -> bool {
-        // What is in flight is found by looking at it; a doorbell that was rung for it too.
-        self.signal.is_raised() || !self.active.is_empty()
+        self.signal.is_raised() || (!self.active.set().is_empty() && self.has_ends())
     }
 
     #[inline]
@@ -481,10 +486,23 @@ impl<B: Bus> HostController for Ehci<'_, B> {
                 return event;
             }
         }
-        if self.active.is_empty() {
+        if self.stirred {
+            self.stirred = false;
+            self.last_activity = now;
+        }
+        if self.active.is_over() {
+            self.active.restart();
             return None;
         }
         self.scan()
+    }
+
+    #[inline]
+    fn take_end(&mut self) -> Option<TransferEnd> {
+        if self.active.is_over() {
+            return None;
+        }
+        self.take_good_end()
     }
 
     /// Completions are in memory, not in a queue that could fill up.

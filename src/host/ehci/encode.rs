@@ -25,7 +25,7 @@ impl Queue {
         max_packet: u32,
     ) -> Result<Prepared, HostError> {
         if let ([piece], None) = (transfer.segments, transfer.setup)
-            && let Some(prepared) = self.prepare_one(transfer, piece)
+            && let Some(prepared) = self.prepare_one(transfer.direction, transfer.report, piece)
         {
             return Ok(prepared);
         }
@@ -46,16 +46,23 @@ impl Queue {
         Ok(Prepared { span, token })
     }
 
-    /// The same for a transfer of one piece that fits one qTD, which most are.
+    /// The same for one piece of memory that fits one qTD, as most do. `None` if it does not, or if
+    /// there is no room; then nothing was changed.
     #[inline]
-    fn prepare_one(&mut self, transfer: &Transfer<'_>, piece: &Segment) -> Option<Prepared> {
+    pub(super) fn prepare_one(
+        &mut self,
+        direction: Direction,
+        report: Report,
+        piece: &Segment,
+    ) -> Option<Prepared> {
         let (bus, bytes) = (piece.bus(), piece.length());
         let offset = bus.low() % PAGE;
         if self.free == 0 || bytes > MOST - offset {
             return None;
         }
         let first = self.tail;
-        let block = self.memory.block(Self::offset(first))?;
+        let row = self.row;
+        let block = row.get(Self::place(first))?;
         write_page(block, self.wide, 0, bus);
         let mut at = PAGE - offset;
         let mut index = 1;
@@ -71,7 +78,7 @@ impl Queue {
         self.write_token(self.tail, 0);
         Some(Prepared {
             span: Span { first, count: 1 },
-            token: pid(transfer.direction) | interrupt(transfer.report) | ready(bytes),
+            token: pid(direction) | interrupt(report) | ready(bytes),
         })
     }
 
@@ -205,8 +212,9 @@ impl<'q> Writer<'q> {
         if self.count == self.queue.free {
             return Err(HostError::QueueFull);
         }
-        let offset = Queue::offset(self.position);
-        self.queue.memory.block(offset).ok_or(HostError::QueueFull)
+        self.queue
+            .descriptor(self.position)
+            .ok_or(HostError::QueueFull)
     }
 
     /// Completes a qTD. It is active at once, unless it is the first, which nothing but it leads to

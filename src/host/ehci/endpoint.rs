@@ -12,14 +12,17 @@
 //! ```
 
 use super::periodic::Slot;
-use super::queue::{Prepared, Queue};
+use super::queue::{Prepared, Queue, Span};
 use super::queue_head::{self, Identity};
 use super::storage::{NO_RECORD, Records};
 use super::transfer::{Ending, TransferRecord};
-use super::transfer_descriptor::TOKEN;
-use crate::dma;
-use crate::host::{EndpointHandle, Event, HostError, Outcome, Report, Sequence, Transfer};
+use super::transfer_descriptor::{TOKEN, Token as QtdToken};
+use crate::dma::{self, Segment, Watched};
+use crate::host::{
+    EndpointHandle, Event, HostError, Outcome, Report, Sequence, Token, Transfer, TransferEnd,
+};
 use crate::time::Instant;
+use crate::usb::setup::Direction;
 
 /// Why an endpoint leaves its schedule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -82,14 +85,18 @@ pub struct EndpointRecord {
     pub(super) phase: u8,
     /// A transfer that must not be seen before the queue head is back in its schedule.
     held: Option<Prepared>,
+    /// A transfer that must not be seen before those in front of it have ended well, and how many they
+    /// are.
+    kept: Option<Prepared>,
+    before_kept: u8,
     /// Oldest and newest record in flight.
     front: u16,
     back: u16,
     in_flight: u8,
     /// The most transfers in flight.
     pub(super) limit: u8,
-    /// The qTD that is to end next, if anything is in flight.
-    watched: u16,
+    /// The token of the qTD that is to end next, if anything is in flight.
+    watched: Option<Watched>,
 }
 
 impl EndpointRecord {
@@ -106,11 +113,13 @@ impl EndpointRecord {
         period: 0,
         phase: 0,
         held: None,
+        kept: None,
+        before_kept: 0,
         front: NO_RECORD,
         back: NO_RECORD,
         in_flight: 0,
         limit: 0,
-        watched: 0,
+        watched: None,
     };
 
     /// Makes the place an endpoint of `device`.
@@ -159,6 +168,87 @@ impl EndpointRecord {
         self.in_flight == 0
     }
 
+    /// Whether the controller is at work on the queue for this handle.
+    #[inline]
+    pub(super) fn is_live(&self, handle: EndpointHandle) -> bool {
+        self.generation == handle.generation && self.stage == Stage::Linked && !self.halted
+    }
+
+    /// Queues one piece of memory on a live queue, if it fits one qTD and there is room for it. `false`
+    /// if not: then nothing was changed.
+    #[inline]
+    pub(super) fn submit_one(
+        &mut self,
+        records: &mut Records<'_>,
+        (token, report): (Token, Report),
+        direction: Direction,
+        piece: &Segment,
+    ) -> bool {
+        let Some(prepared) = self.prepare_one(records, (token, report), direction, piece) else {
+            return false;
+        };
+        if let Some(queue) = &self.queue {
+            queue.activate(prepared);
+        }
+        true
+    }
+
+    /// The same for a read that is kept from the controller until all that is in flight has ended well.
+    pub(super) fn keep_one(
+        &mut self,
+        records: &mut Records<'_>,
+        token: Token,
+        piece: &Segment,
+    ) -> bool {
+        let before = self.in_flight;
+        if self.kept.is_some() {
+            return false;
+        }
+        let what = (token, Report::Always);
+        let Some(prepared) = self.prepare_one(records, what, Direction::In, piece) else {
+            return false;
+        };
+        self.kept = Some(prepared);
+        self.before_kept = before;
+        if before == 0 {
+            self.let_go();
+        }
+        true
+    }
+
+    /// Writes one piece of memory behind what is in flight, all but its token.
+    #[inline]
+    fn prepare_one(
+        &mut self,
+        records: &mut Records<'_>,
+        (token, report): (Token, Report),
+        direction: Direction,
+        piece: &Segment,
+    ) -> Option<Prepared> {
+        if self.in_flight == self.limit {
+            return None;
+        }
+        let queue = self.queue.as_mut()?;
+        let prepared = queue.prepare_one(direction, report, piece)?;
+        let record = TransferRecord {
+            token,
+            report,
+            span: prepared.span,
+            length: piece.length(),
+            ..TransferRecord::EMPTY
+        };
+        self.append(records, record);
+        Some(prepared)
+    }
+
+    /// Shows the controller the transfer that was kept from it.
+    fn let_go(&mut self) {
+        if let (Some(kept), Some(queue)) = (self.kept.take(), &self.queue) {
+            queue.activate(kept);
+            dma::release();
+        }
+    }
+
     /// Queues a transfer.
     pub(super) fn submit(
         &mut self,
@@ -168,6 +258,9 @@ impl EndpointRecord {
         let visible = self.stage == Stage::Linked && !self.halted;
         if !visible {
             self.may_hold()?;
+        }
+        if self.kept.is_some() {
+            return Err(HostError::QueueFull);
         }
         if self.in_flight == self.limit {
             self.retire(records);
@@ -230,39 +323,78 @@ impl EndpointRecord {
             Some(back) if self.in_flight != 0 => back.next = index,
             _ => {
                 self.front = index;
-                self.watched = record.span.first;
+                self.watch(record.span.first);
             }
         }
         self.back = index;
         self.in_flight += 1;
     }
 
-    /// Takes the oldest transfer out of the line. The next one lies right behind it.
+    /// Has the qTD at `position` looked at for the end of the oldest transfer.
     #[inline]
-    fn pop(&mut self, records: &mut Records<'_>) {
+    fn watch(&mut self, position: u16) {
+        self.watched = self.queue.as_ref().map(|queue| queue.watch(position));
+    }
+
+    /// Takes the oldest transfer out of the line. The next one, if there is one, lies right behind it.
+    /// Returns whether that is the one which is kept from the controller.
+    #[inline]
+    fn pop(&mut self, records: &mut Records<'_>) -> bool {
         let index = self.front;
-        if let Some(record) = records.get_mut(index) {
-            self.front = record.next;
-            if let Some(queue) = self.queue.as_mut() {
-                self.watched = queue.after(record.span.first, record.span.count);
-                queue.give_back(record.span.count);
+        let (Some(record), Some(queue)) = (records.get_mut(index), self.queue.as_mut()) else {
+            return false;
+        };
+        let Span { first, count } = record.span;
+        self.front = record.next;
+        records.put(index);
+        queue.give_back(count);
+        self.in_flight -= 1;
+        if self.in_flight != 0 {
+            self.watched = Some(queue.watch(queue.after(first, count)));
+        }
+        match self.before_kept {
+            0 => false,
+            before => {
+                self.before_kept = before - 1;
+                before == 1
             }
-            records.put(index);
-            self.in_flight -= 1;
         }
     }
 
-    /// Whether the controller is still at work on the oldest transfer: one read of memory. Something
-    /// is in flight.
+    /// The token of the qTD that is to end next, if the controller is through with it: one read of
+    /// memory.
     #[inline]
-    pub(super) fn is_waiting(&self) -> bool {
-        self.queue
-            .as_ref()
-            .is_some_and(|queue| queue.read_token(self.watched).is_set(TOKEN::ACTIVE))
+    pub(super) fn read_ended(&self) -> Option<QtdToken> {
+        let token = QtdToken::new(self.watched?.read());
+        (!token.is_set(TOKEN::ACTIVE)).then_some(token)
+    }
+
+    /// Takes the oldest transfer if it has one qTD, which has ended well with `token`, as nearly all
+    /// have.
+    #[inline]
+    pub(super) fn take_good_end(&mut self, records: &mut Records<'_>, token: QtdToken) -> Taken {
+        if self.in_flight == 0 || self.halted {
+            return Taken::Otherwise;
+        }
+        let Some((record, ending)) = records
+            .get_mut(self.front)
+            .and_then(|record| Some((*record, record.good_ending(token)?)))
+        else {
+            return Taken::Otherwise;
+        };
+        let kept_is_next = self.pop(records);
+        if kept_is_next {
+            self.let_go();
+        }
+        match is_told(record.report, ending, kept_is_next) {
+            true => Taken::End(end_of(record.token, ending)),
+            false => Taken::Quietly,
+        }
     }
 
     /// Takes transfers that have ended until one of them is to be reported.
-    pub(super) fn take_ended(&mut self, records: &mut Records<'_>, index: u8) -> Option<Event> {
+    #[inline(never)]
+    pub(super) fn take_ended(&mut self, records: &mut Records<'_>) -> Option<TransferEnd> {
         loop {
             if self.in_flight == 0 || self.halted {
                 return None;
@@ -270,14 +402,17 @@ impl EndpointRecord {
             let record = records.get_mut(self.front)?;
             let queue = self.queue.as_ref()?;
             let Some(ending) = record.progress(queue) else {
-                self.watched = queue.after(record.span.first, record.done);
+                self.watched = Some(queue.watch(queue.after(record.span.first, record.done)));
                 return None;
             };
             let (token, report) = (record.token, record.report);
             self.halted = !ending.outcome.is_ok();
-            self.pop(records);
-            if is_reported(report, ending) {
-                return Some(self.event(index, token, ending));
+            let kept_is_next = self.pop(records);
+            if kept_is_next && !self.halted {
+                self.let_go();
+            }
+            if is_told(report, ending, kept_is_next) {
+                return Some(end_of(token, ending));
             }
         }
     }
@@ -289,7 +424,11 @@ impl EndpointRecord {
                 return;
             };
             match record.progress(queue) {
-                Some(ending) if !is_reported(record.report, ending) => self.pop(records),
+                Some(ending) if !is_reported(record.report, ending) => {
+                    if self.pop(records) {
+                        self.let_go();
+                    }
+                }
                 _ => return,
             }
         }
@@ -299,7 +438,8 @@ impl EndpointRecord {
     pub(super) fn drain(&mut self, records: &mut Records<'_>, index: u8) -> Option<Event> {
         while self.in_flight != 0 {
             let record = records.get_mut(self.front)?;
-            let ending = if self.held.is_some() {
+            let unseen = self.before_kept == 0 && self.kept.take().is_some();
+            let ending = if unseen || self.held.is_some() {
                 Ending {
                     outcome: Outcome::Cancelled,
                     actual: 0,
@@ -310,18 +450,20 @@ impl EndpointRecord {
             let (token, report) = (record.token, record.report);
             self.pop(records);
             if is_reported(report, ending) {
-                return Some(self.event(index, token, ending));
+                return Some(self.event(index, end_of(token, ending)));
             }
         }
         None
     }
 
-    fn event(&self, index: u8, token: crate::host::Token, ending: Ending) -> Event {
+    /// The event that tells of the end of one of its transfers, for its place `index`.
+    #[inline]
+    pub(super) fn event(&self, index: u8, end: TransferEnd) -> Event {
         Event::Transfer {
             endpoint: self.handle(index),
-            token,
-            outcome: ending.outcome,
-            actual: ending.actual,
+            token: end.token,
+            outcome: end.outcome,
+            actual: end.actual,
         }
     }
 
@@ -340,6 +482,8 @@ impl EndpointRecord {
         }
         self.halted = false;
         self.held = None;
+        self.kept = None;
+        self.before_kept = 0;
         self.write_identity();
     }
 
@@ -357,6 +501,31 @@ impl EndpointRecord {
             dma::release();
         }
     }
+}
+
+/// What became of a transfer whose first qTD has ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Taken {
+    /// It was taken, and its end is to be told.
+    End(TransferEnd),
+    /// It was taken, and nobody is to be told.
+    Quietly,
+    /// Nothing was done: it has more qTDs, or did not end well, or there is none.
+    Otherwise,
+}
+
+#[inline]
+fn end_of(token: Token, ending: Ending) -> TransferEnd {
+    TransferEnd {
+        token,
+        actual: ending.actual,
+        outcome: ending.outcome,
+    }
+}
+
+/// The same, where the next transfer may have been kept back for this one: its end then tells of both.
+fn is_told(report: Report, ending: Ending, kept_is_next: bool) -> bool {
+    is_reported(report, ending) && !(kept_is_next && ending.outcome == Outcome::Complete)
 }
 
 /// Whether a transfer that ended so is told to the core.

@@ -5,19 +5,21 @@
 //! alike: a copy of the queue head that the controller may hold is out of reach in both.
 
 use super::Ehci;
-use super::endpoint::{EndpointRecord, Reason, Stage};
+use super::endpoint::{EndpointRecord, Reason, Stage, Taken};
 use super::periodic;
 use super::queue::{self, Queue};
 use super::queue_head::{Identity, Masks};
 use super::quirks::Quirks;
 use super::schedule::Doorbell;
-use crate::dma::{self, Class, Owner, Pool, Rules};
+use super::storage::CALL;
+use crate::dma::{self, Class, Owner, Pool, Rules, Segment};
 use crate::host::{
     DeviceHandle, EndpointConfig, EndpointHandle, EndpointKind, Endpoints, Event, HostError,
-    Outcome, Sequence, Transfer,
+    Outcome, Report, Sequence, Token, Transfer, TransferEnd,
 };
 use crate::mmio::Bus;
 use crate::time::{Duration, Instant};
+use crate::usb::setup::Direction;
 
 /// The longest packet of an endpoint without high bandwidth (`USB 2.0 §5.7.3`).
 const LONGEST_PACKET: u16 = 1024;
@@ -114,32 +116,114 @@ impl<B: Bus> Ehci<'_, B> {
         Ok(Queue::new(memory, size, self.capability.wide))
     }
 
-    /// Looks at the endpoints with transfers in flight, from where the last look ended.
-    #[inline]
-    pub(super) fn scan(&mut self) -> Option<Event> {
-        while let Some(index) = self.active.first_from(self.cursor) {
+    /// Whether a look at the endpoints with transfers in flight would find an end.
+    #[inline(never)]
+    pub(super) fn has_ends(&self) -> bool {
+        self.active.set().any(|index| {
+            let endpoint = self.endpoint(index);
+            endpoint.is_some_and(|endpoint| endpoint.read_ended().is_some())
+        })
+    }
+
+    /// Looks at the endpoints with transfers in flight, one after the other, for an end that is to be
+    /// told, as long as what it finds is the good end of a transfer with one qTD. `None`: the one whose
+    /// turn it is has something else, or the round is over.
+    #[inline(never)]
+    pub(super) fn take_good_end(&mut self) -> Option<TransferEnd> {
+        while let Some(index) = self.active.peek() {
             let endpoint = self.endpoints.get_mut(usize::from(index))?;
-            if !endpoint.is_waiting() {
-                let event = endpoint.take_ended(&mut self.records, index);
-                if endpoint.is_idle() || endpoint.halted {
-                    self.active.remove(index);
-                }
-                if event.is_some() {
-                    dma::acquire();
-                    self.cursor = u16::from(index);
-                    self.last_activity = self.now;
-                    if let Some(Event::Transfer { outcome, .. }) = event
-                        && outcome == Outcome::TransactionError
-                    {
-                        self.look_now();
-                    }
-                    return event;
-                }
+            let Some(token) = endpoint.read_ended() else {
+                self.active.step();
+                continue;
+            };
+            let taken = endpoint.take_good_end(&mut self.records, token);
+            if taken == Taken::Otherwise {
+                return None;
             }
-            self.cursor = u16::from(index) + 1;
+            if endpoint.is_idle() {
+                self.active.remove(index);
+            }
+            if let Taken::End(end) = taken {
+                dma::acquire();
+                self.stirred = true;
+                self.last_end = index;
+                return Some(end);
+            }
         }
-        self.cursor = 0;
         None
+    }
+
+    /// Looks at the endpoints with transfers in flight, from where the last look ended.
+    #[inline(never)]
+    pub(super) fn scan(&mut self) -> Option<Event> {
+        loop {
+            if let Some(end) = self.take_good_end() {
+                let index = self.last_end;
+                return Some(self.endpoint(index)?.event(index, end));
+            }
+            let Some(index) = self.active.peek() else {
+                self.active.restart();
+                return None;
+            };
+            if let Some(event) = self.take_other_end(index) {
+                return Some(event);
+            }
+        }
+    }
+
+    /// Takes what has ended on an endpoint, whatever it is. `None`: nothing to tell, and its turn is
+    /// over.
+    #[cold]
+    fn take_other_end(&mut self, index: u8) -> Option<Event> {
+        let Some(endpoint) = self.endpoints.get_mut(usize::from(index)) else {
+            self.active.remove(index);
+            return None;
+        };
+        let end = endpoint.take_ended(&mut self.records);
+        let event = end.map(|end| endpoint.event(index, end));
+        if endpoint.is_idle() || endpoint.halted {
+            self.active.remove(index);
+        } else if end.is_none() {
+            self.active.step();
+        }
+        if let Some(end) = end {
+            dma::acquire();
+            self.stirred = true;
+            if end.outcome == Outcome::TransactionError {
+                self.look_now();
+            }
+        }
+        event
+    }
+
+    /// Queues any transfer, or says why the endpoint does not take it.
+    #[inline(never)]
+    fn submit_otherwise(
+        &mut self,
+        endpoint: EndpointHandle,
+        transfer: &Transfer<'_>,
+    ) -> Result<(), HostError> {
+        self.must_run()?;
+        let found = self
+            .endpoints
+            .get_mut(usize::from(endpoint.index))
+            .filter(|found| found.generation == endpoint.generation)
+            .ok_or(HostError::Stale)?;
+        found.submit(&mut self.records, transfer)?;
+        if found.stage == Stage::Linked {
+            self.active.insert(endpoint.index);
+        }
+        Ok(())
+    }
+
+    /// QEMU is slow to look at an idle schedule, unless its doorbell is rung.
+    #[cold]
+    #[inline(never)]
+    fn wake_schedule(&mut self) {
+        if self.doorbell == Doorbell::Quiet && !self.stirred && self.must_run().is_ok() {
+            self.ring(self.now);
+            self.signal.raise(CALL);
+        }
     }
 
     /// Reports the ends of restarts.
@@ -190,16 +274,67 @@ impl<B: Bus> Endpoints for Ehci<'_, B> {
         endpoint: EndpointHandle,
         transfer: &Transfer<'_>,
     ) -> Result<(), HostError> {
-        self.must_run()?;
-        let found = self
-            .endpoints
-            .get_mut(usize::from(endpoint.index))
-            .filter(|found| found.generation == endpoint.generation)
-            .ok_or(HostError::Stale)?;
-        found.submit(&mut self.records, transfer)?;
-        if found.stage == Stage::Linked {
-            self.active.insert(endpoint.index);
+        self.submit_otherwise(endpoint, transfer)
+    }
+
+    #[inline(never)]
+    fn send_segment(
+        &mut self,
+        endpoint: EndpointHandle,
+        stream: u16,
+        token: Token,
+        direction: Direction,
+        segment: Segment,
+        report: Report,
+    ) -> Result<(), HostError> {
+        let queued = self.submit_segment(endpoint, stream, token, direction, segment, report);
+        if queued.is_ok() {
+            self.kick(endpoint, stream);
         }
+        queued
+    }
+
+    #[inline]
+    fn submit_segment(
+        &mut self,
+        endpoint: EndpointHandle,
+        stream: u16,
+        token: Token,
+        direction: Direction,
+        segment: Segment,
+        report: Report,
+    ) -> Result<(), HostError> {
+        let place = self.endpoints.get_mut(usize::from(endpoint.index));
+        if let Some(found) = place.filter(|found| found.is_live(endpoint))
+            && found.submit_one(&mut self.records, (token, report), direction, &segment)
+        {
+            self.active.insert(endpoint.index);
+            return Ok(());
+        }
+        let transfer = Transfer {
+            token,
+            setup: None,
+            direction,
+            segments: &[segment],
+            report,
+            stream,
+        };
+        self.submit_otherwise(endpoint, &transfer)
+    }
+
+    fn hold_segment(
+        &mut self,
+        endpoint: EndpointHandle,
+        token: Token,
+        segment: Segment,
+    ) -> Result<(), HostError> {
+        let place = self.endpoints.get_mut(usize::from(endpoint.index));
+        let found = place.filter(|found| found.is_live(endpoint));
+        let found = found.ok_or(HostError::Halted)?;
+        if !found.keep_one(&mut self.records, token, &segment) {
+            return Err(HostError::QueueFull);
+        }
+        self.active.insert(endpoint.index);
         Ok(())
     }
 
@@ -208,24 +343,20 @@ impl<B: Bus> Endpoints for Ehci<'_, B> {
     fn kick(&mut self, _endpoint: EndpointHandle, _stream: u16) {
         dma::release();
         if self.quirks.contains(Quirks::IDLE_SCHEDULE_BACKS_OFF)
-            && self.doorbell == Doorbell::Quiet
-            && self.must_run().is_ok()
             && self.now.since(self.last_activity) > IDLE_TIME
         {
-            self.ring(self.now);
+            self.wake_schedule();
         }
     }
 
+    #[inline]
     fn retire(&mut self, endpoint: EndpointHandle) {
-        if self.must_run().is_err() {
-            return;
-        }
-        if let Some(found) = self
-            .endpoints
-            .get_mut(usize::from(endpoint.index))
-            .filter(|found| found.generation == endpoint.generation)
-        {
+        let place = self.endpoints.get_mut(usize::from(endpoint.index));
+        if let Some(found) = place.filter(|found| found.generation == endpoint.generation) {
             found.retire(&mut self.records);
+            if found.is_idle() {
+                self.active.remove(endpoint.index);
+            }
         }
     }
 

@@ -20,7 +20,7 @@ pub enum Interrupts {
 }
 
 /// Completions: found in memory by `poll`, so that only the wake-up counts.
-const COMPLETIONS: u32 = USBSTS::USBINT::SET.value | USBSTS::USBERRINT::SET.value;
+pub(super) const COMPLETIONS: u32 = USBSTS::USBINT::SET.value | USBSTS::USBERRINT::SET.value;
 
 /// See the module.
 #[derive(Debug)]

@@ -61,7 +61,7 @@ use self::device::Addresses;
 use self::port::Ports;
 use self::quirks::Quirks;
 use self::schedule::Doorbell;
-use self::storage::{IndexSet, Records};
+use self::storage::{IndexSet, Records, Round};
 use crate::dma::Allocation;
 use crate::host::{ControllerFault, Slice};
 use crate::mmio::{Bus, Registers};
@@ -93,8 +93,11 @@ pub struct Ehci<'s, B> {
     next_look: Instant,
     /// The time of the last `poll`.
     now: Instant,
-    /// The time of the last completion.
+    /// The time of the last completion, unless one came since the last `poll`.
     last_activity: Instant,
+    stirred: bool,
+    /// Whose transfer has ended last.
+    last_end: u8,
     /// USBCMD as it should be, without the doorbell.
     command: u32,
     signal: &'s Signal,
@@ -118,10 +121,8 @@ pub struct Ehci<'s, B> {
     answer_seen: bool,
     missed_doorbells: u16,
 
-    /// Endpoints with transfers that may end.
-    active: IndexSet,
-    /// Where the next look at them begins.
-    cursor: u16,
+    /// Endpoints with transfers that may end, and whose turn it is to be looked at.
+    active: Round,
     /// Endpoints on their way out of a schedule.
     moving: IndexSet,
     /// Endpoints whose restart is to be reported.
@@ -166,6 +167,8 @@ impl<'s, B: Bus> Ehci<'s, B> {
             next_look: Instant::NEVER,
             now: Instant::default(),
             last_activity: Instant::default(),
+            stirred: false,
+            last_end: 0,
             command: 0,
             signal: storage.signal,
             devices: storage.devices,
@@ -180,8 +183,7 @@ impl<'s, B: Bus> Ehci<'s, B> {
             doorbell: Doorbell::Quiet,
             answer_seen: false,
             missed_doorbells: 0,
-            active: IndexSet::EMPTY,
-            cursor: 0,
+            active: Round::EMPTY,
             moving: IndexSet::EMPTY,
             restarted: IndexSet::EMPTY,
             operating: IndexSet::EMPTY,
@@ -214,13 +216,8 @@ impl<'s, B: Bus> Ehci<'s, B> {
         self.ports = Ports::EMPTY;
         self.doorbell = Doorbell::Quiet;
         self.answer_seen = false;
-        self.cursor = 0;
-        for set in [
-            &mut self.active,
-            &mut self.moving,
-            &mut self.restarted,
-            &mut self.operating,
-        ] {
+        self.active = Round::EMPTY;
+        for set in [&mut self.moving, &mut self.restarted, &mut self.operating] {
             *set = IndexSet::EMPTY;
         }
     }

@@ -13,7 +13,7 @@ use super::queue_head;
 use super::transfer_descriptor::{
     ALTERNATE, LINK_END, NEXT, PLANNED, STATUS, STRIDE, Token, surely_taken,
 };
-use crate::dma::{self, Allocation};
+use crate::dma::{self, Allocation, Block, Row, Watched};
 use crate::host::{EndpointConfig, EndpointKind};
 
 /// Consecutive qTDs of a [`Queue`].
@@ -38,6 +38,8 @@ pub(super) struct Prepared {
 #[derive(Debug)]
 pub(super) struct Queue {
     pub(super) memory: Allocation,
+    /// The same memory, cut into pieces as long as a qTD.
+    pub(super) row: Row<STRIDE>,
     /// Bus address of the first qTD.
     base: u32,
     /// Number of qTDs.
@@ -65,6 +67,9 @@ pub(super) fn descriptors(config: &EndpointConfig) -> Option<u16> {
     u16::try_from(all).ok().filter(|all| *all <= u16::MAX / 2)
 }
 
+/// How many places of a qTD's length the queue head takes.
+const HEAD_PLACES: u32 = (queue_head::LENGTH / STRIDE) as u32;
+
 /// Bytes of the pool for a queue of `size` qTDs.
 pub(super) const fn length(size: u16) -> usize {
     queue_head::LENGTH + size as usize * STRIDE
@@ -75,8 +80,10 @@ impl Queue {
     /// `length(size)` long.
     pub(super) fn new(memory: Allocation, size: u16, wide: bool) -> Self {
         let base = memory.bus().offset(queue_head::LENGTH as u64).low();
+        let row = memory.row(HEAD_PLACES + u32::from(size));
         let queue = Self {
             memory,
+            row,
             base,
             size,
             tail: 0,
@@ -129,18 +136,36 @@ impl Queue {
         queue_head::LENGTH + usize::from(position) * STRIDE
     }
 
+    /// Where in `row` the qTD at `position` lies.
+    #[inline]
+    pub(super) fn place(position: u16) -> u32 {
+        HEAD_PLACES + u32::from(position)
+    }
+
+    /// The qTD at `position`.
+    #[inline]
+    pub(super) fn descriptor(&self, position: u16) -> Option<Block<'_, STRIDE>> {
+        self.row.get(Self::place(position))
+    }
+
     /// Writes the token of the qTD at `position`.
     #[inline]
     pub(super) fn write_token(&self, position: u16, token: u32) {
-        if let Some(block) = self.memory.block::<STRIDE>(Self::offset(position)) {
-            block.write32::<STATUS>(token);
+        if let Some(descriptor) = self.descriptor(position) {
+            descriptor.write32::<STATUS>(token);
         }
+    }
+
+    /// The token of the qTD at `position`, to be looked at often.
+    #[inline]
+    pub(super) fn watch(&self, position: u16) -> Watched {
+        self.row.watch::<STATUS>(Self::place(position))
     }
 
     /// The token of the qTD at `position`.
     #[inline]
     pub(super) fn read_token(&self, position: u16) -> Token {
-        Token::new(self.memory.read32(Self::offset(position) + STATUS))
+        Token::new(self.watch(position).read())
     }
 
     /// How many bytes the qTD at `position` was made for.

@@ -11,6 +11,10 @@ use super::device::DeviceRecord;
 use super::endpoint::EndpointRecord;
 use super::transfer::TransferRecord;
 
+/// Not of the status register: the driver itself wants to be polled, which began something when the core
+/// asked for something else.
+pub(super) const CALL: u32 = 1 << 31;
+
 /// What the interrupt half tells the driver: status bits other than completions, which memory
 /// tells by itself.
 #[derive(Debug)]
@@ -214,6 +218,24 @@ impl IndexSet {
         }
     }
 
+    /// Whether any index in the set is one for which `holds`.
+    #[inline]
+    pub(super) fn any(&self, mut holds: impl FnMut(u8) -> bool) -> bool {
+        let mut summary = u32::from(self.summary);
+        while summary != 0 {
+            let at = summary.trailing_zeros() as u8;
+            summary &= summary - 1;
+            let mut word = self.words.get(usize::from(at)).copied().unwrap_or(0);
+            while word != 0 {
+                if holds(at * 32 + word.trailing_zeros() as u8) {
+                    return true;
+                }
+                word &= word - 1;
+            }
+        }
+        false
+    }
+
     /// The first index in the set that is `from` or more.
     #[inline]
     pub(super) fn first_from(&self, from: u16) -> Option<u8> {
@@ -231,9 +253,127 @@ impl IndexSet {
     }
 }
 
+/// A set whose members have their turns, one round after the other, while it changes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Round {
+    set: IndexSet,
+    /// The word of the set that comes after the present one.
+    next: u8,
+    /// Of the present word: members that have not had their turn.
+    left: u32,
+}
+
+impl Round {
+    /// Nothing.
+    pub(super) const EMPTY: Self = Self {
+        set: IndexSet::EMPTY,
+        next: 0,
+        left: 0,
+    };
+
+    /// The members.
+    #[inline]
+    pub(super) fn set(&self) -> &IndexSet {
+        &self.set
+    }
+
+    /// Adds a member. It has a turn in this round yet if its word's turn is not over.
+    #[inline]
+    pub(super) fn insert(&mut self, index: u8) {
+        self.set.insert(index);
+        if index / 32 + 1 == self.next {
+            self.left |= 1 << (index % 32);
+        }
+    }
+
+    /// Takes a member out, with its turn. When the last one goes, the round is over.
+    #[inline]
+    pub(super) fn remove(&mut self, index: u8) {
+        self.set.remove(index);
+        if self.set.is_empty() {
+            self.restart();
+        } else if index / 32 + 1 == self.next {
+            self.left &= !(1 << (index % 32));
+        }
+    }
+
+    /// Whose turn it is; `None` at the end of the round.
+    #[inline]
+    pub(super) fn peek(&mut self) -> Option<u8> {
+        if self.left == 0 {
+            let later = u32::from(self.set.summary) >> self.next;
+            if later == 0 {
+                return None;
+            }
+            let word = self.next + later.trailing_zeros() as u8;
+            self.left = *self.set.words.get(usize::from(word))?;
+            self.next = word + 1;
+        }
+        Some((self.next - 1) * 32 + self.left.trailing_zeros() as u8)
+    }
+
+    /// Ends the turn of the one that [`Round::peek`] has named.
+    #[inline]
+    pub(super) fn step(&mut self) {
+        self.left &= self.left.wrapping_sub(1);
+    }
+
+    /// Whether everybody has had a turn: [`Round::peek`] would name nobody.
+    #[inline]
+    pub(super) fn is_over(&self) -> bool {
+        self.left == 0 && u32::from(self.set.summary) >> self.next == 0
+    }
+
+    /// Begins the next round.
+    #[inline]
+    pub(super) fn restart(&mut self) {
+        self.next = 0;
+        self.left = 0;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn in_a_round_every_member_has_its_turn_while_the_set_changes() {
+        let mut round = Round::EMPTY;
+        assert_eq!(round.peek(), None);
+        for index in [0, 31, 32, 33, 200, 255] {
+            round.insert(index);
+        }
+        let mut seen = Vec::new();
+        while let Some(index) = round.peek() {
+            assert_eq!(round.peek(), Some(index), "until its turn is over");
+            if index == 32 {
+                round.remove(33);
+                round.remove(0);
+            }
+            if index == 200 {
+                round.remove(200);
+            } else {
+                round.step();
+            }
+            seen.push(index);
+        }
+        assert_eq!(seen, [0, 31, 32, 200, 255]);
+        assert_eq!(round.peek(), None, "until it begins again");
+        round.insert(201);
+        assert_eq!(round.peek(), None, "the word's turn is over");
+        round.insert(254);
+        assert_eq!(round.peek(), Some(254), "in the present word");
+        round.restart();
+        assert_eq!(round.peek(), Some(31));
+        assert!(round.set().any(|index| index == 255));
+        assert!(!round.set().any(|index| index == 33));
+        for index in [31, 32, 201, 254, 255] {
+            round.remove(index);
+        }
+        assert!(round.set().is_empty());
+        round.insert(3);
+        assert_eq!(round.peek(), Some(3), "an empty set begins anew");
+    }
 
     #[test]
     fn a_set_is_walked_in_order_from_anywhere() {

@@ -79,6 +79,26 @@ impl TransferRecord {
         })
     }
 
+    /// How the transfer ended, if it has one qTD, which has ended well with `token`. Bytes that the
+    /// controller claims not to have moved count as far as they were asked for.
+    #[inline]
+    pub(super) fn good_ending(&self, token: QtdToken) -> Option<Ending> {
+        if self.span.count != 1 || self.control || token.is_set(TOKEN::HALTED) {
+            return None;
+        }
+        let left = token.read(TOKEN::BYTES);
+        if left == 0 {
+            return Some(Ending {
+                outcome: Outcome::Complete,
+                actual: self.length,
+            });
+        }
+        token.matches_all(TOKEN::PID::In).then_some(Ending {
+            outcome: Outcome::Short,
+            actual: self.length.saturating_sub(left),
+        })
+    }
+
     /// A qTD that halted or was not filled. `None` if the transfer goes on behind it.
     #[cold]
     fn irregular(&mut self, queue: &Queue, token: QtdToken) -> Option<Ending> {

@@ -3,6 +3,7 @@
 mod control;
 mod halts;
 mod handshake;
+mod kept;
 mod life;
 mod memory;
 mod ports;
