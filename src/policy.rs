@@ -18,8 +18,21 @@ pub enum Queueing {
     /// The data with the command wrapper, the status when the data has come: as many interrupts as
     /// [`Queueing::AfterCommand`], for devices that cannot hold a status read behind their data.
     /// QEMU's `usb-storage` is one (7.2 and 11.1 were tried): where the data takes a moment, a status
-    /// read that is queued already is never answered, or is stalled before a write's data.
+    /// read that is queued already is never answered, or is stalled before a write's data. Devices
+    /// that are known to be so get it by a quirk
+    /// ([`Quirks::STATUS_LAST`](crate::storage::quirks::Quirks::STATUS_LAST)).
     StatusLast,
+}
+
+impl Queueing {
+    /// The same, but with the status behind the data.
+    #[must_use]
+    pub const fn with_status_last(self) -> Self {
+        match self {
+            Self::AfterCommand | Self::AfterData => Self::AfterData,
+            Self::Eager | Self::StatusLast => Self::StatusLast,
+        }
+    }
 }
 
 /// Whether UAS is used: for boards on which nobody has seen it work.

@@ -284,12 +284,21 @@ impl Mapping {
         head + tail
     }
 
+    /// Ends the mapping in `place`, if there is one, as [`Mapping::unmap`] does.
+    #[inline]
+    pub(crate) fn end(place: &mut Option<Self>, dma: &impl Dma, actual: usize) {
+        if let Some(mapping) = place {
+            mapping.unmap(dma, actual);
+            *place = None;
+        }
+    }
+
     /// Ends the mapping after the device has let go of it: the second pass of a read, and the
     /// bounced ends of the `actual` bytes that came.
     ///
     /// The memory belongs to the CPU again when this returns.
     #[inline]
-    pub(crate) fn unmap(self, dma: &impl Dma, actual: usize) {
+    pub(crate) fn unmap(&self, dma: &impl Dma, actual: usize) {
         if self.care == Care::Invalidate && !dma.coherent() {
             self.take_over(dma, actual);
         }
@@ -299,6 +308,7 @@ impl Mapping {
     }
 
     /// The second pass of a read, and its bounced ends.
+    #[inline(never)]
     fn take_over(&self, dma: &impl Dma, actual: usize) {
         let middle = self.middle();
         // SAFETY: `bounce_ends` left only lines in the middle that lie wholly inside the buffer,

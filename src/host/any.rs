@@ -11,13 +11,15 @@ use super::emergency::EmergencyStop;
 use super::traits::{Devices, Endpoints, HostController, Hubs, RootPorts};
 use super::types::{
     Addressing, Attachment, Capabilities, DeviceHandle, EndpointConfig, EndpointHandle, Event,
-    HostError, HubInfo, PortProtocol, PortStatus, Requirement, RootPort, Sequence, Transfer,
+    HostError, HubInfo, PortProtocol, PortStatus, Report, Requirement, RootPort, Sequence, Token,
+    Transfer, TransferEnd,
 };
 #[cfg(feature = "xhci")]
 use super::xhci::Xhci;
-use crate::dma::Pool;
+use crate::dma::{Pool, Segment};
 use crate::mmio::Bus;
 use crate::time::Instant;
+use crate::usb::setup::Direction;
 
 /// A controller of any kind that was built in.
 #[derive(Debug)]
@@ -128,6 +130,11 @@ impl<B: Bus> HostController for Controller<'_, B> {
     }
 
     #[inline]
+    fn take_end(&mut self) -> Option<TransferEnd> {
+        pass!(self, driver => driver.take_end())
+    }
+
+    #[inline]
     fn acknowledge_events(&mut self) {
         pass!(self, driver => driver.acknowledge_events())
     }
@@ -222,6 +229,42 @@ impl<B: Bus> Endpoints for Controller<'_, B> {
     #[inline]
     fn send(&mut self, endpoint: EndpointHandle, transfer: &Transfer<'_>) -> Result<(), HostError> {
         pass!(self, driver => driver.send(endpoint, transfer))
+    }
+
+    #[inline]
+    fn send_segment(
+        &mut self,
+        endpoint: EndpointHandle,
+        stream: u16,
+        token: Token,
+        direction: Direction,
+        segment: Segment,
+        report: Report,
+    ) -> Result<(), HostError> {
+        pass!(self, driver => driver.send_segment(endpoint, stream, token, direction, segment, report))
+    }
+
+    #[inline]
+    fn submit_segment(
+        &mut self,
+        endpoint: EndpointHandle,
+        stream: u16,
+        token: Token,
+        direction: Direction,
+        segment: Segment,
+        report: Report,
+    ) -> Result<(), HostError> {
+        pass!(self, driver => driver.submit_segment(endpoint, stream, token, direction, segment, report))
+    }
+
+    #[inline]
+    fn hold_segment(
+        &mut self,
+        endpoint: EndpointHandle,
+        token: Token,
+        segment: Segment,
+    ) -> Result<(), HostError> {
+        pass!(self, driver => driver.hold_segment(endpoint, token, segment))
     }
 
     #[inline]

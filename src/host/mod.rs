@@ -20,5 +20,5 @@ pub use traits::{Devices, Endpoints, HostController, Hubs, RootPorts};
 pub use types::{
     Addressing, Attachment, Capabilities, DeviceHandle, EndpointConfig, EndpointHandle,
     EndpointKind, Event, HostError, HubInfo, Outcome, PortProtocol, PortStatus, Report,
-    Requirement, RootPort, Sequence, Token, Transfer, Translator,
+    Requirement, RootPort, Sequence, Token, Transfer, TransferEnd, Translator,
 };

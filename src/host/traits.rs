@@ -12,10 +12,12 @@
 
 use super::types::{
     Addressing, Attachment, Capabilities, DeviceHandle, EndpointConfig, EndpointHandle, Event,
-    HostError, HubInfo, PortProtocol, PortStatus, Requirement, RootPort, Sequence, Transfer,
+    HostError, HubInfo, PortProtocol, PortStatus, Report, Requirement, RootPort, Sequence, Token,
+    Transfer, TransferEnd,
 };
-use crate::dma::Pool;
+use crate::dma::{Pool, Segment};
 use crate::time::Instant;
+use crate::usb::setup::Direction;
 
 /// Part one: the controller as a whole.
 pub trait HostController {
@@ -40,6 +42,14 @@ pub trait HostController {
     /// Takes the next thing that happened, if any. Bounded work; no register is read where memory
     /// tells as much. The pool is for what `start` allocates after the reset.
     fn poll(&mut self, pool: &mut Pool<'_>, now: Instant) -> Option<Event>;
+
+    /// Takes the next event if it is the end of a bulk or interrupt transfer that went well and nothing else is
+    /// to be told before it: what nearly all events are, by a shorter way than [`HostController::poll`]'s,
+    /// which takes them too. `None` says nothing.
+    #[inline]
+    fn take_end(&mut self) -> Option<TransferEnd> {
+        None
+    }
 
     /// Tells the controller how far events were taken, after a batch of [`HostController::poll`] calls
     /// that ended with `None`. Called once a batch.
@@ -178,6 +188,77 @@ pub trait Endpoints {
         self.submit(endpoint, transfer)?;
         self.kick(endpoint, transfer.stream);
         Ok(())
+    }
+
+    /// Queues one segment of memory as a transfer of a bulk or interrupt endpoint and tells the controller:
+    /// as [`Endpoints::send`] does, for what most transfers are.
+    ///
+    /// # Errors
+    ///
+    /// As [`Endpoints::submit`]: nothing was queued.
+    #[inline]
+    fn send_segment(
+        &mut self,
+        endpoint: EndpointHandle,
+        stream: u16,
+        token: Token,
+        direction: Direction,
+        segment: Segment,
+        report: Report,
+    ) -> Result<(), HostError> {
+        let transfer = Transfer {
+            token,
+            setup: None,
+            direction,
+            segments: &[segment],
+            report,
+            stream,
+        };
+        self.send(endpoint, &transfer)
+    }
+
+    /// The same, but the controller may not see it before [`Endpoints::kick`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Endpoints::submit`]: nothing was queued.
+    #[inline]
+    fn submit_segment(
+        &mut self,
+        endpoint: EndpointHandle,
+        stream: u16,
+        token: Token,
+        direction: Direction,
+        segment: Segment,
+        report: Report,
+    ) -> Result<(), HostError> {
+        let transfer = Transfer {
+            token,
+            setup: None,
+            direction,
+            segments: &[segment],
+            report,
+            stream,
+        };
+        self.submit(endpoint, &transfer)
+    }
+
+    /// Queues one segment behind the newest transfer of a bulk endpoint, but keeps it from the controller
+    /// until that one has ended well, whose end is not told then if all its bytes were moved. For devices
+    /// that cannot hold a transfer which waits behind another. Nothing else is queued meanwhile. Only
+    /// where [`Capabilities::holds`] says so.
+    ///
+    /// # Errors
+    ///
+    /// As [`Endpoints::submit`]: nothing was queued.
+    fn hold_segment(
+        &mut self,
+        endpoint: EndpointHandle,
+        token: Token,
+        segment: Segment,
+    ) -> Result<(), HostError> {
+        let _ = (endpoint, token, segment);
+        Err(HostError::Unsupported)
     }
 
     /// Tells the controller that transfers were queued: once for any number of them.

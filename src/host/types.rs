@@ -223,6 +223,22 @@ impl Outcome {
     }
 }
 
+/// The end of a transfer, as [`HostController::take_end`](super::HostController::take_end) tells of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TransferEnd {
+    /// From the submitted transfer.
+    pub token: Token,
+    /// Data bytes moved. For a control transfer those of the data stage.
+    pub actual: u32,
+    /// How.
+    pub outcome: Outcome,
+}
+
+const _: () = assert!(
+    size_of::<Option<TransferEnd>>() <= 16,
+    "it travels in two registers"
+);
+
 /// What a controller reports, one at a time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
@@ -336,6 +352,9 @@ pub struct Capabilities {
     pub root_ports: u8,
     /// The most streams of an endpoint; 0 if it has none.
     pub streams: u16,
+    /// Whether it keeps a transfer back for the one before it, by
+    /// [`Endpoints::hold_segment`](super::Endpoints::hold_segment).
+    pub holds: bool,
     /// How long the core holds a USB 2 root port in reset; `None` if the controller times it.
     pub reset_hold: Option<Duration>,
 }

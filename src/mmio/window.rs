@@ -17,7 +17,8 @@ pub struct MmioWindow {
 }
 
 impl MmioWindow {
-    /// A window of `length` bytes at the CPU address `base`.
+    /// A window of `length` bytes at the CPU address `base`, as far as they are whole groups of eight: so one
+    /// comparison tells whether an access of any width lies inside.
     ///
     /// # Safety
     ///
@@ -26,13 +27,18 @@ impl MmioWindow {
     /// must be 8-byte aligned.
     #[must_use]
     pub const unsafe fn new(base: NonNull<u8>, length: usize) -> Self {
-        Self { base, length }
+        Self {
+            base,
+            length: length & !7,
+        }
     }
 
     /// The CPU address of an access of `T` at `offset`, if all of it lies inside the window.
     #[inline]
     fn address<T>(&self, offset: usize) -> Option<*mut T> {
-        let fits = self.length >= size_of::<T>() && offset <= self.length - size_of::<T>();
+        const { assert!(size_of::<T>().is_power_of_two() && size_of::<T>() <= 8) }
+        // An aligned access that begins inside ends there too: the length is a multiple of eight.
+        let fits = offset < self.length;
         let aligned = offset.is_multiple_of(size_of::<T>());
         // `wrapping_add`: the window is not a Rust allocation.
         (fits && aligned).then(|| self.base.as_ptr().wrapping_add(offset).cast())

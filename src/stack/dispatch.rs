@@ -18,49 +18,56 @@ use crate::storage::quirks::Quirks;
 use crate::storage::uas::transport::Tools;
 use crate::time::Instant;
 use crate::usb::descriptor::CommandSet;
-use crate::usb::{BusEvent, DeviceId, Driver};
+use crate::usb::{BusEvent, DeviceId, Driver, FunctionEnd};
 
 /// Bytes of a unit's answer that are looked at: the longest, MODE SENSE, is asked for 192.
 const ANSWER: usize = 256;
 const _: () = assert!(ANSWER <= SCRATCH);
 
 impl<P: Platform, C: Driver> Host<'_, P, C> {
-    /// Carries one thing that the bus reports to whom it concerns.
+    /// Takes the good end of a transfer. It ends a command, as a rule, and with it a request.
     #[inline]
-    pub(super) fn dispatch(&mut self, event: BusEvent, now: Instant) {
-        if let BusEvent::Transfer {
-            function,
-            tag,
-            outcome,
-            actual,
-        } = event
-        {
-            let Some(slot) = self.functions.get_mut(usize::from(function)) else {
-                return;
-            };
-            let mut tools = Tools {
-                bus: &mut self.bus,
-                dma: &self.platform,
-                commands: self.commands,
-                now,
-            };
-            let ended = slot
-                .function
-                .transfer_ended(&mut tools, tag, outcome, actual);
-            match ended {
-                Some(ended) => self.commands_ended(function, ended, now),
-                None => self.nothing_ended(function, now),
-            }
+    pub(super) fn transfer_ended(&mut self, end: FunctionEnd, now: Instant) {
+        let Some(slot) = self.functions.get_mut(usize::from(end.function)) else {
             return;
+        };
+        let ended = slot
+            .function
+            .ended_well(&mut self.bus, &self.platform, &end);
+        match ended {
+            Some((client, moved)) => {
+                slot.ladder.succeeded();
+                self.command_done(end.function, client, moved, now);
+            }
+            None => self.transfer_ended_otherwise(end, now),
         }
-        self.dispatch_rare(event, now);
     }
 
+    /// Takes the end of a transfer, whatever it means.
+    #[inline(never)]
+    fn transfer_ended_otherwise(&mut self, end: FunctionEnd, now: Instant) {
+        let function = end.function;
+        let Some(slot) = self.functions.get_mut(usize::from(function)) else {
+            return;
+        };
+        let mut tools = Tools {
+            bus: &mut self.bus,
+            dma: &self.platform,
+            commands: self.commands,
+            now,
+        };
+        match slot.function.transfer_ended(&mut tools, &end) {
+            Some(ended) => self.commands_ended(function, ended, now),
+            None => self.nothing_ended(function, now),
+        }
+    }
+
+    /// Carries one thing that the bus reports to whom it concerns.
     #[cold]
     #[inline(never)]
-    fn dispatch_rare(&mut self, event: BusEvent, now: Instant) {
+    pub(super) fn dispatch(&mut self, event: BusEvent, now: Instant) {
         match event {
-            BusEvent::Transfer { .. } => {}
+            BusEvent::Transfer(end) => self.transfer_ended_otherwise(end, now),
             BusEvent::Described(device) => self.described(device, now),
             BusEvent::Configured(device, result) => {
                 let Some(index) = self.function_of(device) else {

@@ -45,6 +45,7 @@ pub use events::HostEvent;
 pub use identity::StableName;
 use recover::Home;
 pub use report::{DiskInfo, DiskState};
+use requests::Backlog;
 use schedule::Hunger;
 pub use shutdown::{Leaving, Parting};
 pub use smart::SmartError;
@@ -129,15 +130,11 @@ pub struct Host<'s, P: Platform, C = Controller<'s, <P as Platform>::Bus>> {
     staging: Option<DmaBuffer>,
     /// Numbers requests in the order of their submission.
     sequence: u32,
-    /// Requests that have not ended, and those of them that are no reads.
-    waiting: usize,
-    changes: usize,
+    backlog: Backlog,
     /// Which of them may want a command.
     hunger: Hunger,
     /// The place of the newest request.
     newest: u8,
-    /// Requests that have ended and whose completion was not taken.
-    completions: usize,
     /// Some unit may want a command for its bring-up.
     bring_ups: bool,
     /// A rail without power, and until when.
@@ -181,11 +178,9 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
             overrides: Overrides::NONE,
             staging: None,
             sequence: 0,
-            waiting: 0,
-            changes: 0,
+            backlog: Backlog::NONE,
             hunger: Hunger::Nobody,
             newest: 0,
-            completions: 0,
             bring_ups: false,
             rail_off: None,
             next_timer: Instant::NEVER,
@@ -245,6 +240,10 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
     #[inline(never)]
     fn work(&mut self, now: Instant) -> Instant {
         for _ in 0..POLL_BUDGET {
+            if let Some(end) = self.bus.take_end() {
+                self.transfer_ended(end, now);
+                continue;
+            }
             match self.bus.poll(now) {
                 Some(event) => self.dispatch(event, now),
                 None if now >= self.next_timer => self.run_timers(now),

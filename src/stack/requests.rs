@@ -20,6 +20,44 @@ pub(super) enum Waiter {
     Queue,
 }
 
+/// How many requests there are in each state.
+#[derive(Debug)]
+pub(super) struct Backlog {
+    /// Requests that have not ended, and those of them that are no reads.
+    pub(super) waiting: usize,
+    pub(super) changes: usize,
+    /// Requests that have ended and whose completion was not taken.
+    pub(super) completions: usize,
+}
+
+impl Backlog {
+    /// No request.
+    pub(super) const NONE: Self = Self {
+        waiting: 0,
+        changes: 0,
+        completions: 0,
+    };
+
+    /// Ends a request that has nothing in flight.
+    #[inline]
+    pub(super) fn end(&mut self, slot: &mut RequestSlot, result: Result<(), BlockError>) {
+        if !slot.is_waiting() {
+            return;
+        }
+        self.waiting = self.waiting.saturating_sub(1);
+        let changes = usize::from(!slot.operation.is_read());
+        self.changes = self.changes.saturating_sub(changes);
+        slot.state = RequestState::Ended(result);
+        slot.memory = None;
+        if !slot.is_blocking {
+            self.completions += 1;
+        }
+        if let (Ok(()), Some(buffer)) = (result, slot.buffer.as_mut()) {
+            buffer.note_transfer();
+        }
+    }
+}
+
 impl<P: Platform, C: Driver> Host<'_, P, C> {
     /// Submits a read or write of the whole `buffer`, or a flush without one. The completion is
     /// taken with [`Host::take_completion`] after a [`Host::poll`].
@@ -47,7 +85,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
 
     /// The next completion of any disk, in the order of the request slots.
     pub fn take_completion(&mut self) -> Option<Completion> {
-        if self.completions == 0 {
+        if self.backlog.completions == 0 {
             return None;
         }
         let ended =
@@ -68,7 +106,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             buffer: slot.buffer.take(),
         };
         slot.state = RequestState::Free;
-        self.completions -= 1;
+        self.backlog.completions -= 1;
         Some(completion)
     }
 
@@ -130,11 +168,11 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         self.hunger = match self.hunger {
             // Whoever waits has its command.
             Hunger::Nobody => Hunger::Newest,
-            Hunger::Newest | Hunger::Several if self.waiting == 0 => Hunger::Newest,
+            Hunger::Newest | Hunger::Several if self.backlog.waiting == 0 => Hunger::Newest,
             Hunger::Newest | Hunger::Several => Hunger::Several,
         };
-        self.waiting += 1;
-        self.changes += usize::from(!operation.is_read());
+        self.backlog.waiting += 1;
+        self.backlog.changes += usize::from(!operation.is_read());
         let now = self.platform.now();
         self.newest = index as u8;
         self.schedule(function, now);
@@ -144,7 +182,6 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         })
     }
 
-    #[inline]
     pub(super) fn end_request(&mut self, index: u8, result: Result<(), BlockError>) {
         let Some(slot) = self.requests.get_mut(usize::from(index)) else {
             return;
@@ -159,17 +196,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             }
             return;
         }
-        self.waiting = self.waiting.saturating_sub(1);
-        let changes = usize::from(!slot.operation.is_read());
-        self.changes = self.changes.saturating_sub(changes);
-        slot.state = RequestState::Ended(result);
-        slot.memory = None;
-        if !slot.is_blocking {
-            self.completions += 1;
-        }
-        if let (Ok(()), Some(buffer)) = (result, slot.buffer.as_mut()) {
-            buffer.note_transfer();
-        }
+        self.backlog.end(slot, result);
     }
 
     /// The buffers of a unit's requests are not given back: dropping one leaks its memory, which is

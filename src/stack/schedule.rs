@@ -7,9 +7,10 @@ use crate::block::queue::{Operation, Piece, RequestSlot};
 use crate::dma::MapError;
 use crate::platform::Platform;
 use crate::scsi::transport::{
-    Client, ClientKind, DataPlace, Ended, Outcome, Request, TransportError,
+    Client, ClientKind, Completion, DataPlace, Ended, Outcome, Request, Status, TransportError,
 };
 use crate::scsi::unit::{Next, UnitEntry, UnitState, has_relapsed, transport_failed};
+use crate::storage::function::Moved;
 use crate::storage::uas::transport::Tools;
 use crate::time::{Duration, Instant};
 use crate::usb::Driver;
@@ -100,7 +101,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     #[inline]
     fn is_next(&self, slot: &RequestSlot, function: u8) -> bool {
         self.is_unit_of(slot.disk.index, function)
-            && (self.changes == 0 || !self.takes_several(function) || !self.must_wait(slot))
+            && (self.backlog.changes == 0 || !self.takes_several(function) || !self.must_wait(slot))
     }
 
     #[inline]
@@ -279,7 +280,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                 self.begin_bounced(function, client, request, now)
             }
             Err(error) => {
-                self.client_told_of(function, client, error, now);
+                self.client_told(function, client, Err(error), now);
                 Room::Perhaps
             }
         }
@@ -302,7 +303,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                 Room::None
             }
             Err(error) => {
-                self.client_told_of(function, client, error, now);
+                self.client_told(function, client, Err(error), now);
                 Room::Perhaps
             }
         }
@@ -330,15 +331,62 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         }
     }
 
-    /// A command of a function has ended, and perhaps others with it.
+    /// A command of a function has ended well.
     #[inline]
+    pub(super) fn command_done(
+        &mut self,
+        function: u8,
+        client: Client,
+        moved: Moved,
+        now: Instant,
+    ) {
+        let Client { kind, index, piece } = client;
+        let is_simple = kind == ClientKind::Request && moved.whole;
+        if !is_simple || !self.request_done(index, piece, now) {
+            let outcome = Ok(Completion {
+                status: Status::Good,
+                moved: moved.bytes,
+            });
+            self.client_told(function, client, outcome, now);
+        }
+        if self.backlog.waiting != 0 || self.bring_ups {
+            self.schedule(function, now);
+        }
+    }
+
+    /// Tells a request that reads or writes that a command has moved all of its piece. `false`: nothing was
+    /// done, because there is more to it.
+    #[inline]
+    fn request_done(&mut self, request: u8, piece: Piece, now: Instant) -> bool {
+        let Some(slot) = self.requests.get_mut(usize::from(request)) else {
+            return false;
+        };
+        let moves = matches!(slot.operation, Operation::Read(_) | Operation::Write(_));
+        if !moves || slot.bounced.is_some() || u64::from(piece.first) == slot.suspect {
+            return false;
+        }
+        match slot.settle() {
+            None => self.hunger = Hunger::Several,
+            Some(result) => {
+                self.backlog.end(slot, result);
+                if let Err(error) = result {
+                    let unit = slot.disk.index;
+                    self.weigh_failure(unit, error, now);
+                }
+            }
+        }
+        true
+    }
+
+    /// A command of a function has ended, and perhaps others with it.
+    #[inline(never)]
     pub(super) fn commands_ended(&mut self, function: u8, first: Ended, now: Instant) {
         self.command_ended(function, first, now);
         let slot = self.functions.get(usize::from(function));
         if slot.is_some_and(|slot| slot.function.takes_several()) {
             self.others_ended(function, now);
         }
-        if self.waiting != 0 || self.bring_ups {
+        if self.backlog.waiting != 0 || self.bring_ups {
             self.schedule(function, now);
         }
     }
@@ -403,22 +451,10 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             ClientKind::Unit if keeps_waiting => self.bring_up_interrupted(client.index),
             ClientKind::Request | ClientKind::Unit => {}
         }
-        self.client_told_of(function, client, error, now);
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn client_told_of(
-        &mut self,
-        function: u8,
-        client: Client,
-        error: TransportError,
-        now: Instant,
-    ) {
         self.client_told(function, client, Err(error), now);
     }
 
-    #[inline]
+    #[inline(never)]
     fn client_told(&mut self, function: u8, client: Client, outcome: Outcome, now: Instant) {
         let Client { kind, index, piece } = client;
         match kind {

@@ -15,7 +15,6 @@ use super::uas::transport::Tools;
 #[cfg(feature = "uas")]
 use super::uas::transport::Transport as Uas;
 use crate::dma::{Dma, Owner};
-use crate::host::Outcome as TransferOutcome;
 use crate::policy::{Policy, Trust};
 use crate::scsi::bring_up::{Manner, Search};
 use crate::scsi::transport::{Client, Ended, Outcome, Request, TransportError};
@@ -25,7 +24,7 @@ use crate::usb::descriptor::{BulkOnlyPipes, CommandSet};
 use crate::usb::operation::Operation;
 use crate::usb::setup::SetupPacket;
 use crate::usb::speed::Speed;
-use crate::usb::{Bus, DeviceId, Driver, UsbError};
+use crate::usb::{Bus, DeviceId, Driver, FunctionEnd, UsbError};
 
 /// Where a function is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,6 +63,15 @@ pub enum FunctionEvent {
     Failed(UsbError),
     /// A command has ended. Others may have too: see [`Function::take_ended`].
     Ended(Ended),
+}
+
+/// The data of a command that has ended well.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Moved {
+    /// How many bytes of it were moved.
+    pub bytes: u32,
+    /// All that the command had announced.
+    pub whole: bool,
 }
 
 /// A storage function. The caller of the stack provides a slice of them.
@@ -323,15 +331,41 @@ impl Function {
         Some(FunctionEvent::Serving(Lun::highest(answer)))
     }
 
-    /// A transfer of the function has ended.
+    /// Takes the end of a transfer where it ends a command well: whose, and the bytes that were moved. `None`:
+    /// nothing was done, and [`Function::transfer_ended`] finds out what it means.
     #[inline]
+    pub fn ended_well<C: Driver>(
+        &mut self,
+        bus: &mut Bus<'_, C>,
+        dma: &impl Dma,
+        end: &FunctionEnd,
+    ) -> Option<(Client, Moved)> {
+        let Carrier::BulkOnly(transport, client) = &mut self.carrier else {
+            return None;
+        };
+        let bytes = transport.ended_well(bus, dma, end)?;
+        let moved = Moved {
+            bytes,
+            whole: bytes == transport.announced(),
+        };
+        let whose = (*client)?;
+        *client = None;
+        Some((whose, moved))
+    }
+
+    /// A transfer of the function has ended.
+    #[inline(never)]
     pub fn transfer_ended<C: Driver, D: Dma>(
         &mut self,
         tools: &mut Tools<'_, '_, C, D>,
-        tag: u16,
-        outcome: TransferOutcome,
-        actual: u32,
+        end: &FunctionEnd,
     ) -> Option<Ended> {
+        let FunctionEnd {
+            tag,
+            outcome,
+            actual,
+            ..
+        } = *end;
         match &mut self.carrier {
             Carrier::None => None,
             Carrier::BulkOnly(transport, client) => {

@@ -18,7 +18,8 @@ pub mod speed;
 pub mod strings;
 
 pub use bus::{
-    Bus, BusEvent, BusStorage, Change, ControllerSlot, ControllerState, Driver, Fate, Pipe,
+    Bus, BusEvent, BusStorage, Change, ControllerSlot, ControllerState, Driver, Fate, FunctionEnd,
+    Pipe,
 };
 pub use device::{DeviceEntry, DeviceId, DeviceInfo, DeviceState, PowerDraw};
 pub use error::{Table, UsbError};

@@ -26,6 +26,10 @@ use crate::wake;
 /// The driver of any controller of a board.
 pub type Driver = Controller<'static, MmioWindow>;
 
+/// When Bulk-Only data and status are queued, where the command line does not say. Policy: one interrupt
+/// a request. A device that cannot take it so gets the status late by a quirk.
+const QUEUEING: Queueing = Queueing::Eager;
+
 /// What a board brings, for at most `N` controllers.
 #[derive(Debug)]
 pub struct Parts<'s, C, const N: usize> {
@@ -35,8 +39,6 @@ pub struct Parts<'s, C, const N: usize> {
     pub machine: Machine<C, N>,
     /// The stack's tables.
     pub storage: Storage<'s, Driver>,
-    /// How the board's disks are best driven, where the command line does not say.
-    pub queueing: Queueing,
     /// Quirks of devices, in Linux's syntax.
     pub quirks: &'s str,
 }
@@ -66,7 +68,7 @@ pub unsafe fn run<C: CutDma, const N: usize>(
     }
     let mut host = Host::new(parts.machine, region, parts.storage);
     host.set_policy(Policy {
-        queueing: options.queueing.unwrap_or(parts.queueing),
+        queueing: options.queueing.unwrap_or(QUEUEING),
         ..Policy::DEFAULT
     });
     host.set_quirks(parts.quirks);

@@ -24,7 +24,6 @@ use rootport::host::ehci::{self, Ehci, EhciMemory};
 use rootport::host::xhci::{self, Silicon, Xhci, XhciMemory};
 use rootport::host::{Controller, ControllerFault};
 use rootport::mmio::{Bus, MmioWindow};
-use rootport::policy::Queueing;
 use rootport::stack::Tables;
 use static_cell::ConstStaticCell;
 
@@ -89,8 +88,6 @@ pub(crate) fn run(
         drivers,
         machine: Machine::new(options.coherency, start.device_tree.memory(), functions),
         storage: TABLES.try_take().ok_or("the host is made once")?.storage(),
-        // The machine's disks are QEMU's, whatever its version.
-        queueing: Queueing::StatusLast,
         quirks: quirks(start.device_tree.command_line()),
     };
     let buffers = || take_buffers(options, start.device_tree);

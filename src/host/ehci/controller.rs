@@ -433,6 +433,7 @@ impl<B: Bus> HostController for Ehci<'_, B> {
             grain: 4096,
             root_ports: self.capability.ports,
             streams: 0,
+            holds: false,
             reset_hold: Some(RESET_HOLD),
         }
     }

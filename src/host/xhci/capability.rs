@@ -39,6 +39,7 @@ pub(super) struct Parameters {
     /// The highest address that it can form.
     pub(super) address_mask: u64,
     /// Exponent of the largest primary stream array, less one; 0 without streams.
+    #[cfg(feature = "uas")]
     pub(super) stream_array: u8,
     /// Port power can be switched.
     pub(super) power_switch: bool,
@@ -129,6 +130,7 @@ pub(super) fn probe<B: Bus>(bus: &B) -> Result<(Blocks<B>, Parameters), Controll
         } else {
             u64::from(u32::MAX)
         },
+        #[cfg(feature = "uas")]
         stream_array: features.read(HCCPARAMS1::MAX_PSA_SIZE) as u8,
         power_switch: features.is_set(HCCPARAMS1::PPC),
         legacy: None,

@@ -13,6 +13,7 @@ use super::{EndpointState, Xhci};
 use crate::dma::{Owner, Pool, release};
 use crate::host::{
     Capabilities, ControllerFault, Event, HostController, Requirement, RootPort, RootPorts,
+    TransferEnd,
 };
 use crate::mmio::{Bus, ChangeBits, Registers};
 use crate::time::{Duration, Instant};
@@ -76,6 +77,7 @@ impl<B: Bus> HostController for Xhci<'_, B> {
             grain: 1,
             root_ports: self.parameters.ports,
             streams: most_streams(&self.parameters),
+            holds: true,
             reset_hold: None,
         }
     }
@@ -107,7 +109,15 @@ impl<B: Bus> HostController for Xhci<'_, B> {
 
     #[inline]
     fn poll(&mut self, pool: &mut Pool<'_>, now: Instant) -> Option<Event> {
+        if now < self.wake && !self.pending && !self.has_events() {
+            return None;
+        }
         self.take_next(pool, now)
+    }
+
+    #[inline]
+    fn take_end(&mut self) -> Option<TransferEnd> {
+        self.take_good_end()
     }
 
     #[inline]

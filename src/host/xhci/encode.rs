@@ -4,7 +4,6 @@
 //! write, then hand over. Data is cut only where it crosses 64 KiB. Read `xHCI 1.2 §4.11` and
 //! `§6.4.1`.
 
-use super::records::Form;
 use super::ring::{MAX_BLOCKS, ProducerRing};
 use super::trb::{Flags, Trb};
 use crate::dma::{BusAddress, Segment, release};
@@ -18,6 +17,15 @@ const TD_SIZE_MAX: u32 = 31;
 
 /// The fewest blocks of a ring. Policy.
 const MIN_BLOCKS: usize = 16;
+
+/// How the transfers of a ring are laid out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Form {
+    /// Normal blocks only.
+    Plain,
+    /// A setup block first and a status block last.
+    Control,
+}
 
 /// What the TD size field counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -159,23 +167,41 @@ pub(super) fn ring_blocks(config: &EndpointConfig) -> Option<u32> {
     (blocks <= MAX_BLOCKS).then_some(blocks as u32)
 }
 
-/// The only piece of a plain transfer that fits one block whole, as most do.
+/// Whether a segment can be described by one block.
 #[inline]
-pub(super) fn single_block<'t>(transfer: &Transfer<'t>) -> Option<&'t Segment> {
-    match (transfer.setup, transfer.segments) {
-        (None, [segment]) => {
-            let room = BLOCK_BOUNDARY - (segment.bus().get() & (BLOCK_BOUNDARY - 1));
-            (u64::from(segment.length()) <= room).then_some(segment)
-        }
-        _ => None,
-    }
+pub(super) fn fits_one_block(segment: Segment) -> bool {
+    let room = BLOCK_BOUNDARY - (segment.bus().get() & (BLOCK_BOUNDARY - 1));
+    u64::from(segment.length()) <= room
 }
 
-/// The block of a transfer that has only one.
-#[inline]
-pub(super) fn whole(segment: &Segment, direction: Direction, report: Report) -> Trb {
-    let flags = completion_flags(report) | short_flag(direction);
-    Trb::normal(segment.bus(), segment.length(), 0, flags)
+/// The last word of a transfer's only block, without its cycle bit, for each thing that may be reported.
+/// Made once for a ring, because nearly every transfer has one of them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LastWords([u32; 3]);
+
+impl LastWords {
+    /// For transfers in this direction.
+    pub(super) fn new(direction: Direction) -> Self {
+        let word = |report| {
+            let flags = completion_flags(report) | short_flag(direction);
+            Trb::normal(BusAddress::new(0), 0, 0, flags).control
+        };
+        Self([
+            word(Report::Always),
+            word(Report::WithoutInterrupt),
+            word(Report::Unexpected),
+        ])
+    }
+
+    #[inline]
+    pub(super) fn of(&self, report: Report) -> u32 {
+        let [always, without_interrupt, unexpected] = self.0;
+        match report {
+            Report::Always => always,
+            Report::WithoutInterrupt => without_interrupt,
+            Report::Unexpected => unexpected,
+        }
+    }
 }
 
 /// An IN block reports a short packet.

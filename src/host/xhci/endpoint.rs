@@ -8,12 +8,12 @@ use super::command::Command;
 use super::device::{DeviceRecord, NO_ENDPOINT, Work};
 use super::records::Records;
 use super::streams::{StreamRecord, StreamSet, most_streams};
-use super::transfer::{Ended, TransferRing};
+use super::transfer::TransferRing;
 use super::{Xhci, context, device_at, endpoint_at};
-use crate::dma::{Allocation, Pool, release};
+use crate::dma::{Allocation, Pool, Segment, release};
 use crate::host::{
-    DeviceHandle, EndpointConfig, EndpointHandle, EndpointKind, Endpoints, HostError, Sequence,
-    Transfer,
+    DeviceHandle, EndpointConfig, EndpointHandle, EndpointKind, Endpoints, HostError, Report,
+    Sequence, Token, Transfer, TransferEnd,
 };
 use crate::mmio::Bus;
 use crate::time::Instant;
@@ -171,7 +171,7 @@ impl EndpointRecord {
         streams: &mut [StreamRecord],
         records: &mut Records<'_>,
         all: bool,
-    ) -> Option<Ended> {
+    ) -> Option<TransferEnd> {
         match &self.streams {
             Some(set) => set.drain(streams, records, all),
             None => self.transfers.as_mut()?.drain(records),
@@ -194,18 +194,31 @@ impl EndpointRecord {
         if self.state != EndpointState::Running || self.work != EndpointWork::Idle {
             return Err(self.refusal());
         }
-        let control = self.config.kind == EndpointKind::Control;
-        if transfer.setup.is_some() != control {
-            return Err(HostError::Unsupported);
+        let ring = self.ring(streams, transfer.stream);
+        ring.ok_or(HostError::Unsupported)?
+            .submit(records, transfer)
+    }
+
+    /// The ring of one of its streams; of itself, if it has none.
+    #[inline(always)]
+    fn ring<'r>(
+        &'r mut self,
+        streams: &'r mut [StreamRecord],
+        stream: u16,
+    ) -> Option<&'r mut TransferRing> {
+        match (&mut self.transfers, &self.streams) {
+            (Some(ring), _) if stream == 0 => Some(ring),
+            (None, Some(set)) => set.ring(streams, stream),
+            _ => None,
         }
-        let ring = match (&mut self.transfers, &self.streams) {
-            (Some(ring), _) if transfer.stream == 0 => ring,
-            (None, Some(set)) => set
-                .ring(streams, transfer.stream)
-                .ok_or(HostError::Unsupported)?,
-            _ => return Err(HostError::Unsupported),
-        };
-        ring.submit(records, transfer)
+    }
+
+    /// Whether it takes transfers for this handle now.
+    #[inline(always)]
+    fn takes_transfers(&self, handle: EndpointHandle) -> bool {
+        self.generation == handle.generation
+            && self.state == EndpointState::Running
+            && self.work == EndpointWork::Idle
     }
 
     /// The packet size has changed.
@@ -273,6 +286,45 @@ impl<B: Bus> Endpoints for Xhci<'_, B> {
         Ok(())
     }
 
+    #[inline(never)]
+    fn send_segment(
+        &mut self,
+        endpoint: EndpointHandle,
+        stream: u16,
+        token: Token,
+        direction: Direction,
+        segment: Segment,
+        report: Report,
+    ) -> Result<(), HostError> {
+        let place = self.endpoints.get_mut(usize::from(endpoint.index));
+        if let Some(record) = place.filter(|record| record.takes_transfers(endpoint))
+            && let Some(ring) = record.ring(self.streams, stream)
+            && ring.submit_segment(&mut self.records, token, segment, report)
+        {
+            release();
+            self.blocks.ring(record.slot, record.dci, stream);
+            return Ok(());
+        }
+        self.send_otherwise(endpoint, stream, token, direction, segment, report)
+    }
+
+    #[inline(never)]
+    fn hold_segment(
+        &mut self,
+        endpoint: EndpointHandle,
+        token: Token,
+        segment: Segment,
+    ) -> Result<(), HostError> {
+        let place = self.endpoints.get_mut(usize::from(endpoint.index));
+        let record = place.filter(|record| record.takes_transfers(endpoint));
+        let record = record.ok_or(HostError::Halted)?;
+        let ring = record.transfers.as_mut().ok_or(HostError::Unsupported)?;
+        match ring.hold_segment(&mut self.records, token, segment) {
+            true => Ok(()),
+            false => Err(HostError::QueueFull),
+        }
+    }
+
     #[inline]
     fn kick(&mut self, endpoint: EndpointHandle, stream: u16) {
         let Ok(endpoint) = endpoint_at(self.endpoints, endpoint) else {
@@ -286,6 +338,7 @@ impl<B: Bus> Endpoints for Xhci<'_, B> {
         }
     }
 
+    #[inline]
     fn retire(&mut self, endpoint: EndpointHandle) {
         if let Ok(endpoint) = endpoint_at(self.endpoints, endpoint)
             && let Some(transfers) = &mut endpoint.transfers
@@ -323,6 +376,29 @@ impl<B: Bus> Endpoints for Xhci<'_, B> {
 }
 
 impl<B: Bus> Xhci<'_, B> {
+    /// Sends a segment that needs several blocks, or says why the endpoint does not take it.
+    #[cold]
+    #[inline(never)]
+    fn send_otherwise(
+        &mut self,
+        endpoint: EndpointHandle,
+        stream: u16,
+        token: Token,
+        direction: Direction,
+        segment: Segment,
+        report: Report,
+    ) -> Result<(), HostError> {
+        let transfer = Transfer {
+            token,
+            setup: None,
+            direction,
+            segments: &[segment],
+            report,
+            stream,
+        };
+        self.send(endpoint, &transfer)
+    }
+
     /// The endpoint is open, its device is not being closed, and no operation is under way.
     fn check_operable(&mut self, endpoint: EndpointHandle) -> Result<(), HostError> {
         let endpoint = endpoint_at(self.endpoints, endpoint)?;

@@ -161,7 +161,7 @@ impl EventRing {
     }
 
     /// Leaves the event that was peeked at behind.
-    #[inline]
+    #[inline(always)]
     pub(super) fn advance(&mut self) {
         self.taken += 1;
         self.next += 1;

@@ -3,10 +3,10 @@
 
 use super::capability::Parameters;
 use super::records::Records;
-use super::transfer::{Ended, TransferRing, Verdict};
+use super::transfer::{TransferRing, Verdict};
 use super::trb::Trb;
 use crate::dma::{Allocation, Owner, Pool};
-use crate::host::{EndpointConfig, HostError};
+use crate::host::{EndpointConfig, HostError, TransferEnd};
 
 /// What a stream would be told by; there is none.
 #[derive(Debug)]
@@ -50,6 +50,14 @@ impl StreamSet {
         match self.0 {}
     }
 
+    pub(super) fn ring_at<'a>(
+        &self,
+        _streams: &'a mut [StreamRecord],
+        _pointer: u64,
+    ) -> Option<&'a mut TransferRing> {
+        match self.0 {}
+    }
+
     pub(super) fn take(&self, _: &mut [StreamRecord], _: &mut Records<'_>, _: &Trb) -> Verdict {
         match self.0 {}
     }
@@ -79,7 +87,7 @@ impl StreamSet {
         _streams: &mut [StreamRecord],
         _records: &mut Records<'_>,
         _all: bool,
-    ) -> Option<Ended> {
+    ) -> Option<TransferEnd> {
         match self.0 {}
     }
 

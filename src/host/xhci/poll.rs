@@ -5,12 +5,15 @@
 //! before it is returned. Read `xHCI 1.2 §4.9.4` and `§4.11.3`.
 
 use super::Xhci;
+use super::base::Base;
 use super::controller::Phase;
+use super::device::DeviceRecord;
 use super::endpoint::EndpointState;
-use super::transfer::{Ended, Verdict};
+use super::regs::Blocks;
+use super::transfer::Verdict;
 use super::trb::{Flags, Trb, code, kind};
-use crate::dma::Pool;
-use crate::host::{EndpointHandle, Event, RootPort};
+use crate::dma::{Pool, release};
+use crate::host::{EndpointHandle, Event, Outcome, RootPort, TransferEnd};
 use crate::mmio::Bus;
 use crate::time::Instant;
 
@@ -18,9 +21,8 @@ use crate::time::Instant;
 /// things. Policy.
 const EVENTS_PER_POLL: usize = 256;
 
-impl Ended {
+impl TransferEnd {
     /// The event that reports it.
-    #[inline]
     pub(super) fn event(self, endpoint: EndpointHandle) -> Event {
         Event::Transfer {
             endpoint,
@@ -33,9 +35,42 @@ impl Ended {
 
 /// Polling.
 impl<B: Bus> Xhci<'_, B> {
-    /// Takes the next thing from the event ring. What most polls are for is the end of a transfer;
-    /// all else is out of the way.
-    #[inline]
+    /// Takes the next event if it is the good end of a transfer that is not a control transfer, which is what
+    /// most polls are for.
+    #[inline(never)]
+    pub(super) fn take_good_end(&mut self) -> Option<TransferEnd> {
+        loop {
+            if self.pending {
+                return None;
+            }
+            let base = self.base.as_mut()?;
+            let event = base.events.peek()?;
+            if event.kind() != kind::TRANSFER_EVENT || event.has(Flags::EVENT_DATA) {
+                return None;
+            }
+            let place = place_of(self.devices, event.slot(), event.dci())?;
+            let endpoint = self.endpoints.get_mut(place)?;
+            let ring = match (&mut endpoint.transfers, &endpoint.streams) {
+                (Some(ring), _) => ring,
+                (None, Some(set)) => set.ring_at(self.streams, event.parameter)?,
+                (None, None) => return None,
+            };
+            let (end, at) = ring.take_end(&mut self.records, &event)?;
+            base.leave_event(&self.blocks);
+            if !ring.let_go(at) {
+                return Some(end);
+            }
+            release();
+            self.blocks.ring(endpoint.slot, endpoint.dci, 0);
+            // Whoever queued a transfer behind this one waits for that.
+            if end.outcome != Outcome::Complete {
+                return Some(end);
+            }
+        }
+    }
+
+    /// Takes the next thing from the event ring, whatever it is.
+    #[inline(never)]
     pub(super) fn take_next(&mut self, pool: &mut Pool<'_>, now: Instant) -> Option<Event> {
         // What the driver itself has to report comes before the next event.
         for _ in 0..EVENTS_PER_POLL {
@@ -84,22 +119,17 @@ impl<B: Bus> Xhci<'_, B> {
         None
     }
 
-    /// Goes on behind the event that was looked at. A batch that is longer than half the ring is
-    /// acknowledged on the way.
-    #[inline(always)]
+    /// Goes on behind the event that was looked at.
     fn leave_event(&mut self) {
         if let Some(base) = &mut self.base {
-            base.events.advance();
-            if base.events.is_overdue() {
-                base.events.acknowledge(&self.blocks);
-            }
+            base.leave_event(&self.blocks);
         }
     }
 
     /// Takes an event of a transfer. `None`: it says nothing to the core.
-    #[inline]
-    fn on_transfer(&mut self, event: &Trb) -> Option<(Ended, EndpointHandle)> {
-        let place = self.place_of(event.slot(), event.dci());
+    #[inline(never)]
+    fn on_transfer(&mut self, event: &Trb) -> Option<(TransferEnd, EndpointHandle)> {
+        let place = place_of(self.devices, event.slot(), event.dci());
         let endpoint = place.and_then(|place| Some((place, self.endpoints.get_mut(place)?)));
         let Some((place, endpoint)) = endpoint.filter(|_| !event.has(Flags::EVENT_DATA)) else {
             return self.on_no_end(Verdict::Stray, None);
@@ -116,6 +146,13 @@ impl<B: Bus> Xhci<'_, B> {
         if !ended.outcome.is_ok() && endpoint.state == EndpointState::Running {
             endpoint.state = EndpointState::Halted;
         }
+        if ended.outcome.is_ok()
+            && let Some(transfers) = &mut endpoint.transfers
+            && transfers.let_go_next()
+        {
+            release();
+            self.blocks.ring(endpoint.slot, endpoint.dci, 0);
+        }
         self.leave_event();
         Some((ended, handle))
     }
@@ -127,7 +164,7 @@ impl<B: Bus> Xhci<'_, B> {
         &mut self,
         verdict: Verdict,
         endpoint: Option<EndpointHandle>,
-    ) -> Option<(Ended, EndpointHandle)> {
+    ) -> Option<(TransferEnd, EndpointHandle)> {
         match verdict {
             Verdict::Missed(ended) => {
                 // The event stays: it belongs to a transfer behind this one.
@@ -140,13 +177,6 @@ impl<B: Bus> Xhci<'_, B> {
         }
         self.leave_event();
         None
-    }
-
-    /// The place of the endpoint that an event names.
-    #[inline]
-    fn place_of(&self, slot: u8, dci: u8) -> Option<usize> {
-        let tenant = self.devices.get(usize::from(slot.checked_sub(1)?))?.tenant;
-        self.devices.get(usize::from(tenant))?.endpoint(dci)
     }
 
     /// The next thing that is to be reported without an event of the controller's.
@@ -190,6 +220,25 @@ impl<B: Bus> Xhci<'_, B> {
             self.report(pool)
         } else {
             None
+        }
+    }
+}
+
+/// The place of the endpoint that an event names.
+#[inline]
+fn place_of(devices: &[DeviceRecord], slot: u8, dci: u8) -> Option<usize> {
+    let tenant = devices.get(usize::from(slot.checked_sub(1)?))?.tenant;
+    devices.get(usize::from(tenant))?.endpoint(dci)
+}
+
+impl Base {
+    /// Goes on behind the event that was looked at. A batch that is longer than half the ring is
+    /// acknowledged on the way.
+    #[inline(always)]
+    fn leave_event<B: Bus>(&mut self, blocks: &Blocks<B>) {
+        self.events.advance();
+        if self.events.is_overdue() {
+            self.events.acknowledge(blocks);
         }
     }
 }

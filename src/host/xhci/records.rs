@@ -3,16 +3,8 @@
 //! Called by [`transfer`](super::transfer) only. The records of all rings share one slice of the
 //! caller's; a ring's part of it is reserved when its endpoint is opened, and used round and round.
 
+use super::ring::Place;
 use crate::host::Token;
-
-/// How a transfer is laid out in its ring.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Form {
-    /// Normal blocks only.
-    Plain,
-    /// A setup block first and a status block last.
-    Control,
-}
 
 /// One transfer in flight. The caller of the driver provides a slice of them, one for each transfer
 /// that may be in flight at the same time, plus two for endpoint 0 of each device.
@@ -29,7 +21,6 @@ pub struct TransferRecord {
     pub(super) last: u32,
     /// Blocks that it takes up, with those that were left out before it.
     pub(super) blocks: u32,
-    pub(super) form: Form,
     /// No event comes if it ends well.
     pub(super) quiet: bool,
     /// Belongs to a ring.
@@ -45,21 +36,22 @@ impl TransferRecord {
         first: 0,
         last: 0,
         blocks: 0,
-        form: Form::Plain,
         quiet: false,
         reserved: false,
     };
 
-    /// A transfer of `length` bytes that is not written yet.
+    /// A transfer of `length` bytes in `count` blocks at `place`, which are not written yet.
     #[inline]
-    pub(super) fn new(token: Token, length: u32, form: Form, quiet: bool) -> Self {
+    pub(super) fn new(token: Token, length: u32, place: Place, count: u32, quiet: bool) -> Self {
         Self {
             token,
             length,
-            form,
+            moved: None,
+            first: place.first,
+            last: place.first + count - 1,
+            blocks: place.blocks,
             quiet,
             reserved: true,
-            ..Self::EMPTY
         }
     }
 
@@ -92,6 +84,13 @@ impl Chain {
     #[inline]
     pub(super) fn is_full(&self) -> bool {
         self.count >= self.capacity
+    }
+
+    /// Drops all transfers.
+    #[inline]
+    pub(super) fn drop_all(&mut self) {
+        self.head = self.tail;
+        self.count = 0;
     }
 
     /// Where the `number`-th oldest transfer lies in the slice; `number` is at most `count`.
@@ -206,7 +205,11 @@ mod tests {
     use super::*;
 
     fn record(token: u32) -> TransferRecord {
-        TransferRecord::new(Token(token), 0, Form::Plain, false)
+        let place = Place {
+            first: 0,
+            blocks: 1,
+        };
+        TransferRecord::new(Token(token), 0, place, 1, false)
     }
 
     #[test]

@@ -13,11 +13,14 @@
 
 use super::trb::{BYTES, Flags, LENGTH_MASK, Trb};
 use crate::dma::{
-    Allocation, Block, BusAddress, Class, Owner, Pool, PoolError, Row, Rules, release,
+    Allocation, Block, BusAddress, Class, Owner, Pool, PoolError, Row, Rules, Segment, release,
 };
 
 /// The most blocks of a segment, which must not cross 64 KiB (`xHCI 1.2 table 6-1`).
 pub(super) const MAX_BLOCKS: usize = 0x1_0000 / BYTES;
+
+/// Byte offset of a block's last word.
+const LAST_WORD: usize = 12;
 
 /// Room for a group of blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -120,6 +123,18 @@ impl ProducerRing {
         })
     }
 
+    /// Takes one block, where there is room for it without a link.
+    #[inline(always)]
+    pub(super) fn reserve_next(&mut self) -> Option<Place> {
+        let first = self.enqueue;
+        if first + 1 >= self.size || self.used + 1 >= self.size {
+            return None;
+        }
+        self.used += 1;
+        self.enqueue = first + 1;
+        Some(Place { first, blocks: 1 })
+    }
+
     /// Takes blocks at the start, behind an early link. The controller may be waiting right where
     /// that link will be, so the link counts as taken.
     #[cold]
@@ -132,6 +147,12 @@ impl ProducerRing {
         self.used += blocks;
         self.enqueue = count;
         Some(Place { first: 0, blocks })
+    }
+
+    /// Gives all blocks back: the controller does not need any more.
+    #[inline]
+    pub(super) fn give_all_back(&mut self) {
+        self.used = 0;
     }
 
     /// Gives the blocks of the oldest group back: the controller does not need them any more.
@@ -164,23 +185,38 @@ impl ProducerRing {
     }
 
     /// Writes block `index` and hands it over.
-    #[inline]
-    pub(super) fn put(&self, index: u32, trb: &Trb) {
-        if let Some(block) = self.block(index) {
-            let parameter = trb.parameter;
-            block.write([parameter as u32, (parameter >> 32) as u32, trb.status]);
+    #[inline(always)]
+    pub(super) fn put(&self, index: u32, data: Segment, control: u32) {
+        if let Some(block) = self.write_data(index, data) {
             // The controller may be reading the ring already: it must not see the block as its own
             // before it can see everything else.
             release();
-            block.write32::<12>(trb.control | self.cycle);
+            block.write32::<LAST_WORD>(control | self.cycle);
         }
+    }
+
+    /// Writes block `index` as the controller's only when it is handed over.
+    #[inline]
+    pub(super) fn hold(&self, index: u32, data: Segment, control: u32) {
+        if let Some(block) = self.write_data(index, data) {
+            block.write32::<LAST_WORD>(control | self.cycle ^ Flags::CYCLE.bits());
+        }
+    }
+
+    /// Writes all of a normal block but its last word. None of its data is behind it.
+    #[inline(always)]
+    fn write_data(&self, index: u32, data: Segment) -> Option<Block<'_, BYTES>> {
+        let block = self.block(index)?;
+        let address = data.bus().get();
+        block.write([address as u32, (address >> 32) as u32, data.length()]);
+        Some(block)
     }
 
     /// Hands block `index` over by its last word.
     #[inline]
     pub(super) fn hand_over(&self, index: u32, control: u32) {
         if let Some(block) = self.block(index) {
-            block.write32::<12>(control | self.cycle);
+            block.write32::<LAST_WORD>(control | self.cycle);
         }
     }
 

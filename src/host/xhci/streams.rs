@@ -14,10 +14,10 @@ use super::capability::Parameters;
 use super::encode::ring_blocks;
 use super::records::Records;
 use super::ring::ProducerRing;
-use super::transfer::{Ended, TransferRing, Verdict, is_stop};
+use super::transfer::{TransferRing, Verdict, is_stop};
 use super::trb::{BYTES, Trb};
 use crate::dma::{Allocation, Class, Owner, Pool, Rules, release};
-use crate::host::{EndpointConfig, HostError};
+use crate::host::{EndpointConfig, HostError, TransferEnd};
 
 /// Bytes of a stream context (`xHCI 1.2 table 6-12`).
 const CONTEXT: usize = 16;
@@ -200,16 +200,24 @@ impl StreamSet {
         (number < u64::from(self.count)).then_some(number as u16 + 1)
     }
 
+    /// The ring in which an address lies.
+    #[inline(always)]
+    pub(super) fn ring_at<'a>(
+        &self,
+        streams: &'a mut [StreamRecord],
+        pointer: u64,
+    ) -> Option<&'a mut TransferRing> {
+        self.ring(streams, self.stream_of(pointer)?)
+    }
+
     /// Takes an event of the endpoint, which names a block in one of the rings.
-    #[inline]
     pub(super) fn take(
         &self,
         streams: &mut [StreamRecord],
         records: &mut Records<'_>,
         event: &Trb,
     ) -> Verdict {
-        let stream = self.stream_of(event.parameter);
-        match stream.and_then(|stream| self.ring(streams, stream)) {
+        match self.ring_at(streams, event.parameter) {
             Some(ring) => ring.take(records, event),
             // Some controllers report each stream that they stop so, with a pointer of zero.
             None if is_stop(event.completion_code()) => Verdict::Noted,
@@ -272,7 +280,7 @@ impl StreamSet {
         streams: &mut [StreamRecord],
         records: &mut Records<'_>,
         all: bool,
-    ) -> Option<Ended> {
+    ) -> Option<TransferEnd> {
         self.part_mut(streams)
             .filter(|stream| stream.named || all)
             .find_map(|stream| stream.ring.as_mut()?.drain(records))

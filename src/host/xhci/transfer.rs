@@ -8,20 +8,26 @@
 
 use super::capability::Parameters;
 use super::encode::{
-    Units, Writer, blocks_per_transfer, completion_flags, count_blocks, ring_blocks, single_block,
-    whole,
+    Form, LastWords, Units, Writer, blocks_per_transfer, completion_flags, count_blocks,
+    fits_one_block, ring_blocks,
 };
-use super::records::{Chain, Form, Records, TransferRecord};
-use super::ring::{Place, ProducerRing};
+use super::records::{Chain, Records, TransferRecord};
+use super::ring::ProducerRing;
 use super::trb::{Trb, code};
-use crate::dma::{Owner, Pool};
-use crate::host::{EndpointConfig, HostError, Outcome, Report, Token, Transfer};
+use crate::dma::{Owner, Pool, Segment, release};
+use crate::host::{
+    EndpointConfig, EndpointKind, HostError, Outcome, Report, Token, Transfer, TransferEnd,
+};
 
 /// The ring of an endpoint, or of one stream of it, with its transfers in flight.
 #[derive(Debug)]
 pub(super) struct TransferRing {
     ring: ProducerRing,
     chain: Chain,
+    form: Form,
+    last_words: LastWords,
+    /// The newest transfer, while it is kept from the controller.
+    held: Option<Held>,
     /// Blocks that a transfer may have.
     per_transfer: u32,
     /// Where the controller stopped, if an event told.
@@ -31,21 +37,23 @@ pub(super) struct TransferRing {
     units: Units,
 }
 
-/// How a transfer ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Ended {
-    pub(super) token: Token,
-    pub(super) outcome: Outcome,
-    pub(super) actual: u32,
+/// A block that the controller is not to see yet.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    /// The last block of the transfer that it waits for.
+    behind: u32,
+    index: u32,
+    /// Its last word, without the cycle bit.
+    control: u32,
 }
 
 /// What a transfer event meant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Verdict {
     /// A transfer ended.
-    Ended(Ended),
+    Ended(TransferEnd),
     /// An older transfer's own event never came. The event at hand is still to be taken.
-    Missed(Ended),
+    Missed(TransferEnd),
     /// Something to remember, nothing to report.
     Noted,
     /// No transfer in flight fits it.
@@ -79,6 +87,12 @@ impl TransferRing {
         let mut ring = Self {
             ring,
             chain,
+            form: match config.kind {
+                EndpointKind::Control => Form::Control,
+                EndpointKind::Bulk | EndpointKind::Interrupt => Form::Plain,
+            },
+            last_words: LastWords::new(config.direction),
+            held: None,
             per_transfer: blocks_per_transfer(config) as u32,
             stopped_at: None,
             finished: 0,
@@ -110,43 +124,132 @@ impl TransferRing {
         self.ring.start_pointer()
     }
 
-    /// Writes a transfer into the ring.
+    /// Writes a transfer of one segment into the ring of an endpoint that is no control endpoint, if it
+    /// fits one block and there is room for it before the ring's end, as most do. `false`: nothing was
+    /// done, and [`TransferRing::submit`] finds out why.
     #[inline(always)]
+    pub(super) fn submit_segment(
+        &mut self,
+        records: &mut Records<'_>,
+        token: Token,
+        segment: Segment,
+        report: Report,
+    ) -> bool {
+        if !self.takes_block(segment) {
+            return false;
+        }
+        let Some(place) = self.ring.reserve_next() else {
+            return false;
+        };
+        let quiet = report == Report::Unexpected;
+        let record = TransferRecord::new(token, segment.length(), place, 1, quiet);
+        records.push(&mut self.chain, record);
+        self.ring
+            .put(place.first, segment, self.last_words.of(report));
+        true
+    }
+
+    /// Whether a segment can be the only block of the next transfer, if there is a place for it.
+    #[inline(always)]
+    fn takes_block(&self, segment: Segment) -> bool {
+        self.form == Form::Plain
+            && self.held.is_none()
+            && !self.chain.is_full()
+            && fits_one_block(segment)
+    }
+
+    /// Writes a transfer of one segment behind the newest one, but keeps it from the controller until
+    /// [`TransferRing::let_go`]. `false`: nothing was done.
+    pub(super) fn hold_segment(
+        &mut self,
+        records: &mut Records<'_>,
+        token: Token,
+        segment: Segment,
+    ) -> bool {
+        let count = self.chain.count();
+        if count == 0 || !self.takes_block(segment) {
+            return false;
+        }
+        let newest = records.get(&self.chain, count - 1);
+        let Some(behind) = newest.map(|record| record.last) else {
+            return false;
+        };
+        let Some(place) = self.ring.reserve(1) else {
+            return false;
+        };
+        let record = TransferRecord::new(token, segment.length(), place, 1, false);
+        records.push(&mut self.chain, record);
+        let control = self.last_words.of(Report::Always);
+        self.ring.hold(place.first, segment, control);
+        self.held = Some(Held {
+            behind,
+            index: place.first,
+            control,
+        });
+        true
+    }
+
+    /// The transfer whose last block is `at` has ended well: hands the one over that was held behind it.
+    /// `true` if there was one: the doorbell is to be rung.
+    #[inline(always)]
+    pub(super) fn let_go(&mut self, at: u32) -> bool {
+        match self.held {
+            Some(held) if held.behind == at => {
+                self.held = None;
+                release();
+                self.ring.hand_over(held.index, held.control);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The same where it is known that what has ended is all that was in front of it.
+    pub(super) fn let_go_next(&mut self) -> bool {
+        match self.held {
+            Some(held) if self.chain.count() == 1 => self.let_go(held.behind),
+            _ => false,
+        }
+    }
+
+    /// The controller works on the ring no more, and will begin behind what is held: so that the block is
+    /// not taken for a new one in the next lap, it gets this lap's cycle bit.
+    fn forget_held(&mut self) {
+        if let Some(held) = self.held.take() {
+            self.ring.hand_over(held.index, held.control);
+        }
+    }
+
+    /// Writes a transfer into the ring.
+    #[inline(never)]
     pub(super) fn submit(
         &mut self,
         records: &mut Records<'_>,
         transfer: &Transfer<'_>,
     ) -> Result<(), HostError> {
-        if self.chain.is_full() {
+        if self.chain.is_full() || self.held.is_some() {
             return Err(HostError::QueueFull);
         }
-        let Some(segment) = single_block(transfer) else {
-            return self.submit_blocks(records, transfer);
-        };
-        let place = self.ring.reserve(1).ok_or(HostError::QueueFull)?;
-        self.remember(records, transfer, place, 1, segment.length());
-        let trb = whole(segment, transfer.direction, transfer.report);
-        self.ring.put(place.first, &trb);
-        Ok(())
-    }
-
-    /// A transfer of any number of blocks.
-    #[inline(never)]
-    fn submit_blocks(
-        &mut self,
-        records: &mut Records<'_>,
-        transfer: &Transfer<'_>,
-    ) -> Result<(), HostError> {
         let (length, form) = match transfer.setup {
             None => (transfer.length(), Form::Plain),
             Some(packet) => (u32::from(packet.length), Form::Control),
         };
+        if form != self.form {
+            return Err(HostError::Unsupported);
+        }
         let count = count_blocks(transfer.segments, length, form)?;
         if count > self.per_transfer {
             return Err(HostError::TooLong);
         }
         let place = self.ring.reserve(count).ok_or(HostError::QueueFull)?;
-        self.remember(records, transfer, place, count, length);
+        let quiet = transfer.report == Report::Unexpected;
+        let record = TransferRecord::new(transfer.token, length, place, count, quiet);
+        records.push(&mut self.chain, record);
+        if let (None, [segment], 1) = (transfer.setup, transfer.segments, count) {
+            let control = self.last_words.of(transfer.report);
+            self.ring.put(place.first, *segment, control);
+            return Ok(());
+        }
         let mut writer = Writer::new(&self.ring, self.units, place.first);
         let flags = completion_flags(transfer.report);
         match transfer.setup {
@@ -157,31 +260,52 @@ impl TransferRing {
         Ok(())
     }
 
+    /// Takes the event of a transfer that has ended well, where it is that of the oldest but for quiet
+    /// ones, and tells all there is to know: its end, and its last block. `None`: nothing was done, and
+    /// [`TransferRing::take`] finds out what it means.
     #[inline(always)]
-    fn remember(
+    pub(super) fn take_end(
         &mut self,
         records: &mut Records<'_>,
-        transfer: &Transfer<'_>,
-        place: Place,
-        count: u32,
-        length: u32,
-    ) {
-        let form = match transfer.setup {
-            None => Form::Plain,
-            Some(_) => Form::Control,
+        event: &Trb,
+    ) -> Option<(TransferEnd, u32)> {
+        let at = self.ring.index_of(event.parameter)?;
+        if self.form != Form::Plain || !is_good(event.completion_code()) {
+            return None;
+        }
+        let (mut number, mut blocks) = (0, 0);
+        let record = loop {
+            let record = records.get(&self.chain, number)?;
+            number += 1;
+            blocks += record.blocks;
+            if record.last == at {
+                break record;
+            }
+            if !record.quiet {
+                return None;
+            }
         };
-        let quiet = transfer.report == Report::Unexpected;
-        let record = TransferRecord {
-            first: place.first,
-            last: place.first + count - 1,
-            blocks: place.blocks,
-            ..TransferRecord::new(transfer.token, length, form, quiet)
+        // Where bytes are missing of a transfer of several blocks, they are to be counted.
+        let residue = event.residue();
+        if record.first != at && (residue != 0 || record.moved.is_some()) {
+            return None;
+        }
+        let actual = record.length.saturating_sub(residue);
+        let end = TransferEnd {
+            token: record.token,
+            actual,
+            outcome: match actual < record.length {
+                true => Outcome::Short,
+                false => Outcome::Complete,
+            },
         };
-        records.push(&mut self.chain, record);
+        records.drop_oldest(&mut self.chain, number);
+        self.ring.give_back(blocks);
+        Some((end, at))
     }
 
-    /// Takes a transfer event of this ring.
-    #[inline]
+    /// Takes any event of a transfer of this ring.
+    #[inline(never)]
     pub(super) fn take(&mut self, records: &mut Records<'_>, event: &Trb) -> Verdict {
         let code = event.completion_code();
         let Some(at) = self.ring.index_of(event.parameter) else {
@@ -212,7 +336,7 @@ impl TransferRing {
         if !all_quiet {
             return self.miss(records);
         }
-        let verdict = conclude(&self.ring, record, at, event);
+        let verdict = conclude(&self.ring, self.form, record, at, event);
         if let Verdict::Ended(_) = verdict {
             // The quiet ones before it are done too.
             records.drop_oldest(&mut self.chain, older + 1);
@@ -227,7 +351,7 @@ impl TransferRing {
     fn miss(&mut self, records: &mut Records<'_>) -> Verdict {
         while let Some(record) = self.pop(records) {
             if !record.quiet {
-                return Verdict::Missed(Ended {
+                return Verdict::Missed(TransferEnd {
                     token: record.token,
                     outcome: Outcome::Other(code::INVALID),
                     actual: record.moved.unwrap_or(0),
@@ -255,8 +379,8 @@ impl TransferRing {
         let count = match event.completion_code() {
             // The length is that of the whole transfer (`xHCI 1.2 §4.6.9`, EDTLA).
             code::STOPPED_SHORT_PACKET => event.residue().min(record.length),
-            code::STOPPED_LENGTH_INVALID => moved(&self.ring, record, at, u32::MAX),
-            _ => moved(&self.ring, record, at, event.residue()),
+            code::STOPPED_LENGTH_INVALID => moved(&self.ring, self.form, record, at, u32::MAX),
+            _ => moved(&self.ring, self.form, record, at, event.residue()),
         };
         record.moved = Some(count);
     }
@@ -268,6 +392,7 @@ impl TransferRing {
     }
 
     /// Forgets an earlier stop, from which the transfers in flight have gone on.
+    #[cfg(feature = "uas")]
     pub(super) fn forget_progress(&mut self, records: &mut Records<'_>) {
         self.forget_stop();
         for number in 0..self.chain.count() {
@@ -291,7 +416,8 @@ impl TransferRing {
     }
 
     /// Takes the oldest transfer back. A quiet one that has ended well is not told of here either.
-    pub(super) fn drain(&mut self, records: &mut Records<'_>) -> Option<Ended> {
+    pub(super) fn drain(&mut self, records: &mut Records<'_>) -> Option<TransferEnd> {
+        self.forget_held();
         loop {
             let record = self.pop(records)?;
             let has_finished = self.finished != 0;
@@ -303,7 +429,7 @@ impl TransferRing {
                 true => (Outcome::Complete, record.moved.unwrap_or(record.length)),
                 false => (Outcome::Cancelled, record.moved.unwrap_or(0)),
             };
-            return Some(Ended {
+            return Some(TransferEnd {
                 token: record.token,
                 outcome,
                 actual,
@@ -312,7 +438,26 @@ impl TransferRing {
     }
 
     /// Counts all transfers up to the newest quiet one as done.
+    #[inline]
     pub(super) fn retire(&mut self, records: &mut Records<'_>) {
+        let Some(newest) = self.chain.count().checked_sub(1) else {
+            return;
+        };
+        let is_quiet = records
+            .get(&self.chain, newest)
+            .is_some_and(|newest| newest.quiet);
+        if is_quiet {
+            self.chain.drop_all();
+            self.ring.give_all_back();
+        } else {
+            self.retire_some(records);
+        }
+    }
+
+    /// The same where the newest transfer is not a quiet one.
+    #[cold]
+    #[inline(never)]
+    fn retire_some(&mut self, records: &mut Records<'_>) {
         let (mut number, mut blocks) = (0, 0);
         let mut done = (0, 0);
         while let Some(record) = records.get(&self.chain, number) {
@@ -361,18 +506,23 @@ fn is_good(code: u8) -> bool {
 }
 
 /// What an event for block `at` of a transfer means.
-#[inline]
-fn conclude(ring: &ProducerRing, record: &mut TransferRecord, at: u32, event: &Trb) -> Verdict {
+fn conclude(
+    ring: &ProducerRing,
+    form: Form,
+    record: &mut TransferRecord,
+    at: u32,
+    event: &Trb,
+) -> Verdict {
     let code = event.completion_code();
     let actual = if record.first == record.last {
         record.length.saturating_sub(event.residue())
     } else if at == record.last && code == code::SUCCESS && event.residue() == 0 {
         record.moved.unwrap_or(record.length)
     } else {
-        moved(ring, record, at, event.residue())
+        moved(ring, form, record, at, event.residue())
     };
     if at != record.last && is_good(code) {
-        if record.form == Form::Control {
+        if form == Form::Control {
             // A short data stage: the status stage follows, and is reported.
             record.moved = Some(actual);
             return Verdict::Noted;
@@ -381,7 +531,7 @@ fn conclude(ring: &ProducerRing, record: &mut TransferRecord, at: u32, event: &T
             return Verdict::Stray;
         }
     }
-    Verdict::Ended(Ended {
+    Verdict::Ended(TransferEnd {
         token: record.token,
         outcome: if !is_good(code) {
             failure(code)
@@ -396,8 +546,8 @@ fn conclude(ring: &ProducerRing, record: &mut TransferRecord, at: u32, event: &T
 
 /// Data bytes that a transfer had moved when block `at` ended with `residue` bytes to go.
 #[inline(never)]
-fn moved(ring: &ProducerRing, record: &TransferRecord, at: u32, residue: u32) -> u32 {
-    let data = match record.form {
+fn moved(ring: &ProducerRing, form: Form, record: &TransferRecord, at: u32, residue: u32) -> u32 {
+    let data = match form {
         Form::Plain => record.first,
         Form::Control if at == record.first => return 0,
         Form::Control if at == record.last => return record.moved.unwrap_or(record.length),

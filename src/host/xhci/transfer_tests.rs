@@ -86,12 +86,12 @@ impl Bench<'_> {
     }
 
     fn event_at(&mut self, pointer: u64, code: u8, residue: u32) -> Verdict {
-        let event = Trb {
-            parameter: pointer,
-            status: u32::from(code) << 24 | residue,
-            control: 0,
-        };
-        self.ring.take(&mut self.records, &event)
+        let event = event(pointer, code, residue);
+        // As the driver does: the short way first.
+        match self.ring.take_end(&mut self.records, &event) {
+            Some((end, _)) => Verdict::Ended(end),
+            None => self.ring.take(&mut self.records, &event),
+        }
     }
 
     fn drained(&mut self) -> Vec<(u32, Outcome, u32)> {
@@ -103,8 +103,16 @@ impl Bench<'_> {
     }
 }
 
+fn event(pointer: u64, code: u8, residue: u32) -> Trb {
+    Trb {
+        parameter: pointer,
+        status: u32::from(code) << 24 | residue,
+        control: 0,
+    }
+}
+
 fn ended(token: u32, outcome: Outcome, actual: u32) -> Verdict {
-    Verdict::Ended(Ended {
+    Verdict::Ended(TransferEnd {
         token: Token(token),
         outcome,
         actual,
@@ -335,6 +343,118 @@ fn retiring_ends_at_the_newest_quiet_transfer() {
         bench.ring.retire(&mut bench.records);
         assert_eq!(bench.drained(), [(3, Outcome::Cancelled, 0)]);
         bench.ring.retire(&mut bench.records);
+    });
+}
+
+#[test]
+fn the_short_way_says_what_the_long_way_says_or_nothing() {
+    let transfers: [&[(usize, usize)]; 3] = [&[(0, 512)], &[(0xff00, 0x200)], &[(0, 0)]];
+    let reports = [Report::Always, Report::Unexpected];
+    for (pieces, report) in transfers
+        .into_iter()
+        .flat_map(|one| reports.map(|report| (one, report)))
+    {
+        for (code, residue) in [0, 1, 0x200, 0xff_ffff].into_iter().flat_map(|residue| {
+            [
+                code::SUCCESS,
+                code::SHORT_PACKET,
+                code::STALL,
+                code::STOPPED,
+            ]
+            .map(|code| (code, residue))
+        }) {
+            for block in 0..4 {
+                let [short, long] = [true, false].map(|is_short| {
+                    with_bench(EndpointKind::Bulk, 3, |bench| {
+                        bench.submit(1, &[(0, 31)], Report::Unexpected);
+                        bench.submit(2, pieces, report);
+                        bench.submit(3, &[(0, 13)], Report::Always);
+                        let event = event(bench.ring.ring.bus_of(block).get(), code, residue);
+                        let verdict = if is_short {
+                            let end = bench.ring.take_end(&mut bench.records, &event)?;
+                            Verdict::Ended(end.0)
+                        } else {
+                            bench.ring.take(&mut bench.records, &event)
+                        };
+                        Some((verdict, bench.drained()))
+                    })
+                });
+                assert!(short.is_none() || short == long, "{short:?} {long:?}");
+            }
+        }
+    }
+}
+
+/// What the controller sees of a ring's block: whether it is its own in this lap.
+fn is_handed_over(bench: &Bench<'_>, block: u32) -> bool {
+    bench.ring.ring.read(block).control & 1 == 1
+}
+
+#[test]
+fn a_transfer_that_is_held_is_handed_over_when_the_one_before_it_has_ended() {
+    with_bench(EndpointKind::Bulk, 3, |bench| {
+        let (_, before) = bench.submit(1, &[(0xff00, 0x200)], Report::Always);
+        let status = bench.data.raw(0, 1024).unwrap().into();
+        assert!(
+            bench
+                .ring
+                .hold_segment(&mut bench.records, Token(2), status)
+        );
+        let held = before + 1;
+        assert!(!is_handed_over(bench, held));
+        assert_eq!(
+            bench.try_submit(3, &[(0, 1)], Report::Always, None),
+            Err(HostError::QueueFull),
+            "nothing goes behind it"
+        );
+        assert!(!bench.ring.let_go(held), "it waits for another block");
+        assert_eq!(
+            bench.event(before, code::SUCCESS, 0),
+            ended(1, Outcome::Complete, 0x200)
+        );
+        assert!(bench.ring.let_go(before));
+        assert!(is_handed_over(bench, held));
+        assert!(!bench.ring.let_go(before), "once");
+        assert_eq!(
+            bench.event(held, code::SHORT_PACKET, 1024 - 13),
+            ended(2, Outcome::Short, 13)
+        );
+        assert!(bench.ring.is_idle());
+    });
+}
+
+#[test]
+fn a_transfer_that_is_held_comes_back_with_the_others() {
+    with_bench(EndpointKind::Bulk, 3, |bench| {
+        let (_, before) = bench.submit(1, &[(0, 512)], Report::Always);
+        let status = bench.data.raw(0, 1024).unwrap().into();
+        assert!(
+            bench
+                .ring
+                .hold_segment(&mut bench.records, Token(2), status)
+        );
+        assert_eq!(
+            bench.event(before, code::STALL, 0x100),
+            ended(1, Outcome::Stall, 0x100)
+        );
+        assert_eq!(bench.drained(), [(2, Outcome::Cancelled, 0)]);
+        assert!(
+            is_handed_over(bench, before + 1),
+            "so that it is no new one in the next lap"
+        );
+        bench.submit(3, &[(0, 1)], Report::Always);
+    });
+}
+
+#[test]
+fn nothing_is_held_behind_nothing() {
+    with_bench(EndpointKind::Bulk, 3, |bench| {
+        let status = bench.data.raw(0, 1024).unwrap().into();
+        assert!(
+            !bench
+                .ring
+                .hold_segment(&mut bench.records, Token(2), status)
+        );
     });
 }
 

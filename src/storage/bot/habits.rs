@@ -62,6 +62,11 @@ impl Habits {
         self.quirks.contains(Quirks::GO_SLOW) && self.speed == Speed::High
     }
 
+    /// Whether the status must not be asked for before the data have been moved.
+    pub(super) fn wants_status_last(&self) -> bool {
+        self.quirks.contains(Quirks::STATUS_LAST)
+    }
+
     /// Checks a status, and once more where a policy forgives what is wrong with it.
     #[inline]
     pub(super) fn check(&self, words: Words, tag: u32, requested: u32) -> Result<Csw, CswFault> {
@@ -149,6 +154,7 @@ impl Habits {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::Queueing;
     use crate::scsi::cdb::{
         Command, inquiry, read_capacity_10, synchronize_cache, test_unit_ready,
     };
@@ -215,6 +221,22 @@ mod tests {
         assert!(!habits.unlearn_sense());
         habits.learn_sense(&[0, 0, 0, 0, 0, 0, 0, 24]);
         assert_eq!(habits.sense_length(), 96);
+    }
+
+    #[test]
+    fn only_where_it_is_known_does_the_status_wait_for_the_data() {
+        assert!(with(Quirks::STATUS_LAST).wants_status_last());
+        assert!(!Habits::PLAIN.wants_status_last());
+        for queueing in [
+            Queueing::AfterCommand,
+            Queueing::AfterData,
+            Queueing::Eager,
+            Queueing::StatusLast,
+        ] {
+            let last = queueing.with_status_last();
+            assert!(matches!(last, Queueing::AfterData | Queueing::StatusLast));
+            assert_eq!(last.with_status_last(), last);
+        }
     }
 
     #[test]

@@ -215,6 +215,20 @@ impl Machine {
         }
     }
 
+    /// Ends a command whose status has passed with nothing left over, if that is all that was to come. Returns
+    /// the bytes that were moved. `None`: nothing was done.
+    #[inline]
+    pub fn pass(&mut self) -> Option<u32> {
+        let moved = match (self.phase, self.data, self.expected) {
+            // IN data and status share a pipe, in order: the data was moved in full.
+            (Phase::Transfer, Data::Pending, DataPhase::In(length)) => length,
+            (Phase::Transfer, Data::Moved(moved), expected) => moved.min(expected.length()),
+            _ => return None,
+        };
+        self.phase = Phase::Idle;
+        Some(moved)
+    }
+
     /// Takes the end of the data transfer, as [`Machine::step`] does, with what nearly every command is
     /// made of ahead of what may go wrong.
     #[inline]

@@ -11,7 +11,7 @@ use super::wire::{Cbw, Csw, CswFault, CswStatus, Lun};
 use crate::dma::{
     Allocation, Class, DataDirection, Dma, Mapping, Owner, PoolError, Rules, Segment, SegmentRules,
 };
-use crate::host::{Outcome, Report};
+use crate::host::{Outcome, Report, Token};
 use crate::policy::Queueing;
 use crate::scsi::cdb::{Command, DataPhase};
 use crate::scsi::transport::{
@@ -19,9 +19,10 @@ use crate::scsi::transport::{
     TransportError,
 };
 use crate::time::{Duration, Instant};
+use crate::usb::bus::function_token;
 use crate::usb::operation::Operation;
 use crate::usb::setup::Direction;
-use crate::usb::{Bus, Driver, Pipe, UsbError};
+use crate::usb::{Bus, Driver, FunctionEnd, Pipe, UsbError};
 
 mod honours;
 mod queue;
@@ -42,6 +43,9 @@ mod layout {
     pub(super) const SCRATCH_AT: usize = STATUS + STATUS_LENGTH;
     pub(super) const LENGTH: usize = SCRATCH_AT + SCRATCH;
 }
+
+/// A controller cuts what crosses 64 KiB (xHCI 1.2 §6.4.1): neither wrapper nor status is to be cut.
+const MEMORY: Rules = Rules::aligned(128).within(0x1_0000);
 
 /// How long REQUEST SENSE may take. Policy: it needs no medium.
 const SENSE_TIMEOUT: Duration = Duration::from_secs(3);
@@ -84,6 +88,8 @@ pub struct Transport {
     status: Segment,
     rules: SegmentRules,
     queueing: Queueing,
+    /// The controller keeps a status read back until the data have come.
+    holds: bool,
     habits: Habits,
     /// The operation code of the command under way.
     operation: u8,
@@ -96,6 +102,8 @@ pub struct Transport {
     tag: u32,
     /// REQUEST SENSE is under way for the request.
     sensing: Option<Sensing>,
+    /// Its status read is kept back until the data have come.
+    holding: bool,
     /// The command rests behind its wrapper: what comes next, and the deadline from then on.
     paused: Option<(Action, Instant)>,
     mapping: Option<Mapping>,
@@ -131,13 +139,14 @@ impl Transport {
         interface: u8,
         pipes: Pipes,
     ) -> Result<Self, PoolError> {
+        let capabilities = bus.capabilities(pipes.bulk_in.device);
         let rules = bus.segment_rules(pipes.bulk_in.device);
         let rules = rules.unwrap_or(SegmentRules { mask: 0, grain: 1 });
         // Two ends, each a cache line or a page, whichever the controller wants.
         let grain = rules.grain.max(128);
         let owner = Owner::Function(function);
         let pool = bus.pool();
-        let memory = pool.allocate(owner, Class::Command, layout::LENGTH, Rules::aligned(128))?;
+        let memory = pool.allocate(owner, Class::Command, layout::LENGTH, MEMORY)?;
         let bounce = pool.allocate(owner, Class::Bounce, 2 * grain, Rules::aligned(grain));
         let bounce = bounce.inspect_err(|_| pool.reclaim(owner))?;
         let piece = |at, length| memory.raw(at, length).map_or(Segment::EMPTY, Segment::from);
@@ -152,6 +161,7 @@ impl Transport {
             memory,
             bounce,
             queueing: Queueing::default(),
+            holds: capabilities.is_some_and(|capabilities| capabilities.holds),
             habits: Habits::PLAIN,
             operation: 0,
             machine: Machine::idle(),
@@ -159,6 +169,7 @@ impl Transport {
             announced: DataPhase::None,
             tag: 0,
             sensing: None,
+            holding: false,
             paused: None,
             mapping: None,
             deadline: Instant::NEVER,
@@ -183,6 +194,12 @@ impl Transport {
     #[must_use]
     pub fn deadline(&self) -> Instant {
         self.deadline
+    }
+
+    /// Bytes of data that the command under way, or the last one, has announced.
+    #[must_use]
+    pub fn announced(&self) -> u32 {
+        self.announced.length()
     }
 
     /// How much was copied since the device was configured.
@@ -277,8 +294,22 @@ impl Transport {
         if let Some(wrapper) = self.memory.block::<{ Cbw::ROOM }>(layout::COMMAND) {
             wrapper.write(cbw.to_words());
         }
-        let action = self.machine.begin(command.data, self.queueing);
+        // A status read that is kept back is as good as one that waits behind the data.
+        self.holding = self.may_hold(command.data);
+        let queueing = match self.holding {
+            true => Queueing::Eager,
+            false => self.queueing,
+        };
+        let action = self.machine.begin(command.data, queueing);
         self.act_start(bus, action);
+    }
+
+    /// Whether the status read is queued with the data, but kept back until they have come. Not behind
+    /// data that are as long as a status wrapper: they may be one.
+    #[inline]
+    fn may_hold(&self, data: DataPhase) -> bool {
+        let is_long = matches!(data, DataPhase::In(length) if length as usize != Csw::LENGTH);
+        self.holds && is_long && self.queueing == Queueing::StatusLast
     }
 
     /// Begins a command of the transport's own.
@@ -312,8 +343,33 @@ impl Transport {
         }
     }
 
-    /// A transfer of the transport has ended.
+    /// Takes the end of a transfer where it ends a command well, as nearly all do: returns the bytes that
+    /// were moved. `None`: nothing was done, and [`Transport::transfer_ended`] finds out what it means.
     #[inline]
+    pub fn ended_well<C: Driver>(
+        &mut self,
+        bus: &mut Bus<'_, C>,
+        dma: &impl Dma,
+        end: &FunctionEnd,
+    ) -> Option<u32> {
+        let is_status = end.tag == self.tag_of(part::STATUS);
+        let is_wrapper = end.outcome.is_ok() && end.actual as usize == Csw::LENGTH;
+        if !is_status || !is_wrapper || self.sensing.is_some() || self.wants_sense() {
+            return None;
+        }
+        let wrapper = self.memory.block::<{ Csw::ROOM }>(layout::STATUS)?;
+        if !Csw::is_plain(wrapper.read(), self.tag) {
+            return None;
+        }
+        let moved = self.machine.pass()?;
+        bus.retire(&self.bulk_out);
+        self.unmap(dma, moved as usize);
+        self.deadline = Instant::NEVER;
+        self.lun = None;
+        Some(moved)
+    }
+
+    /// A transfer of the transport has ended.
     pub fn transfer_ended<C: Driver>(
         &mut self,
         bus: &mut Bus<'_, C>,
@@ -332,13 +388,7 @@ impl Transport {
             part::DATA => self.data_ended(dma, outcome, actual),
             _ => self.status_ended(outcome, actual),
         };
-        match action {
-            Action::Wait => None,
-            Action::Finish(End::Status(CswStatus::Passed, moved)) => {
-                self.finish(bus, dma, moved, now)
-            }
-            action => self.carry_out(bus, dma, action, now),
-        }
+        self.carry_out(bus, dma, action, now)
     }
 
     /// The operation that the transport began has ended.
@@ -420,7 +470,7 @@ impl Transport {
             Action::SendRest => self.queue_rest(bus),
             Action::SendData => self.queue_data(bus, Report::Always, Follows::Nothing),
             Action::ReadStatus => self.queue_status(bus),
-            Action::Finish(end) => return self.finish_rarely(bus, dma, end, now),
+            Action::Finish(end) => return self.finish(bus, dma, end, now),
             action => return self.recover(bus, dma, action, now),
         };
         if queued.is_err() {
@@ -429,31 +479,10 @@ impl Transport {
         None
     }
 
-    /// The end of a command that went well, and with `moved` bytes.
-    #[inline]
-    fn finish<C: Driver>(
-        &mut self,
-        bus: &mut Bus<'_, C>,
-        dma: &impl Dma,
-        moved: u32,
-        now: Instant,
-    ) -> Option<CommandOutcome> {
-        if self.sensing.is_some() || self.wants_sense() {
-            let end = End::Status(CswStatus::Passed, moved);
-            return self.finish_rarely(bus, dma, end, now);
-        }
-        bus.retire(&self.bulk_out);
-        self.unmap(dma, moved as usize);
-        self.end(Ok(Completion {
-            status: Status::Good,
-            moved,
-        }))
-    }
-
     /// The end of any command.
     #[cold]
     #[inline(never)]
-    fn finish_rarely<C: Driver>(
+    fn finish<C: Driver>(
         &mut self,
         bus: &mut Bus<'_, C>,
         dma: &impl Dma,
@@ -488,7 +517,6 @@ impl Transport {
         }
     }
 
-    #[inline]
     fn end(&mut self, outcome: CommandOutcome) -> Option<CommandOutcome> {
         self.deadline = Instant::NEVER;
         self.lun = None;
@@ -497,9 +525,7 @@ impl Transport {
 
     #[inline]
     fn unmap(&mut self, dma: &impl Dma, moved: usize) {
-        if let Some(mapping) = self.mapping.take() {
-            mapping.unmap(dma, moved);
-        }
+        Mapping::end(&mut self.mapping, dma, moved);
     }
 
     fn pipe(&self, direction: Direction) -> &Pipe {
@@ -511,6 +537,12 @@ impl Transport {
 
     fn tag_of(&self, part: u16) -> u16 {
         (self.tag as u16) << part::BITS | part
+    }
+
+    /// What the bus gives back with the end of a transfer.
+    #[inline]
+    fn token_of(&self, part: u16) -> Token {
+        function_token(self.function, self.tag_of(part))
     }
 
     /// The end of the data transfer: if exactly a status wrapper's length came, it may be one.

@@ -99,14 +99,20 @@ impl Bench {
         for event in poll(&mut self.bus, self.now) {
             let (bus, lent, now) = (&mut self.bus, &self.lent, self.now);
             let ended = match event {
-                BusEvent::Transfer {
-                    tag,
-                    outcome,
-                    actual,
-                    ..
-                } => self
-                    .transport
-                    .transfer_ended(bus, lent, tag, outcome, actual, now),
+                BusEvent::Transfer(end) => match self.transport.ended_well(bus, lent, &end) {
+                    Some(moved) => Some(Ok(Completion {
+                        status: Status::Good,
+                        moved,
+                    })),
+                    None => self.transport.transfer_ended(
+                        bus,
+                        lent,
+                        end.tag,
+                        end.outcome,
+                        end.actual,
+                        now,
+                    ),
+                },
                 BusEvent::Operated(_, result) => {
                     let result = result.map(|_| ());
                     self.transport.operated(bus, lent, result, now)

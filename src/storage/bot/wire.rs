@@ -202,6 +202,15 @@ impl Csw {
         fields.check(expected_tag, requested)
     }
 
+    /// Whether these words, of exactly [`Csw::LENGTH`] bytes, say that a command has passed and left nothing
+    /// over: what [`Csw::check`] would find, without a word about what is wrong otherwise.
+    #[inline]
+    #[must_use]
+    pub fn is_plain(words: [u32; Self::ROOM / 4], expected_tag: u32) -> bool {
+        let [signature, tag, residue, last] = words;
+        signature == Self::SIGNATURE && tag == expected_tag && residue == 0 && last as u8 == 0
+    }
+
     /// Checks the bytes that the status phase brought, all of them, against the command:
     /// its tag, and the length that its wrapper announced (BOT 1.0 §6.3.1, §6.3.2).
     ///

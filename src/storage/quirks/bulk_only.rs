@@ -47,6 +47,7 @@ const NO_REPORT_OPCODES: Quirks = Quirks::NO_REPORT_OPCODES;
 const ALWAYS_SYNC: Quirks = Quirks::ALWAYS_SYNC;
 const SENSE_AFTER_SYNC: Quirks = Quirks::SENSE_AFTER_SYNC;
 const BULK_ONLY: Quirks = Quirks::BULK_ONLY;
+const STATUS_LAST: Quirks = Quirks::STATUS_LAST;
 
 /// Two at once.
 const fn both(one: Quirks, other: Quirks) -> Quirks {
@@ -57,7 +58,7 @@ pub(super) static ENTRIES: [Entry; ROWS.len()] = entries(ROWS);
 pub(super) static STORIES: [Story; ROWS.len()] = stories(ROWS);
 
 #[rustfmt::skip]
-const ROWS: &[Row; 199] = &[
+const ROWS: &[Row; 200] = &[
     row(0x03eb, 0x2002, IGNORE_RESIDUE, "Atmel SND1 storage").release(0x0100),
     row(0x03ee, 0x6901, SINGLE_LUN, "Mitsumi USB floppy").releases(0x0000, 0x0200),
     row(0x03ee, 0x6906, IGNORE_RESIDUE, "Mitsumi multi card reader (VIA)").release(0x0003),
@@ -252,6 +253,7 @@ const ROWS: &[Row; 199] = &[
     row(0x4102, 0x1020, IGNORE_RESIDUE, "iRiver T10").release(0x0100),
     row(0x4102, 0x1059, MAX_SECTORS_64, "iRiver P7K").release(0x0000),
     row(0x4146, 0xba01, NOT_LOCKABLE, "Iomega Micro Mini 1GB").release(0x0100),
+    row(0x46f4, 0x0001, STATUS_LAST, "QEMU usb-storage").says("tried with QEMU 7.2 and 11.1: a write's status read is stalled, a slow read's is lost"),
     row(0x4971, 0x8024, ALWAYS_SYNC, "G-Technology G-Drive"),
     row(0xc251, 0x4003, NOT_LOCKABLE, "Keil V2M motherboard"),
     row(0xe5b7, 0x0811, IGNORE_DEVICE, "JieLi BR21"),

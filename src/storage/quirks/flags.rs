@@ -79,6 +79,9 @@ bitflags::bitflags! {
         const SENSE_AFTER_SYNC = 1 << 29;
         /// Its interface is Bulk-Only whatever its class, subclass and protocol bytes say.
         const BULK_ONLY = 1 << 30;
+        /// A status read that is queued while its data are due is stalled, or never answered: it is
+        /// queued when the data have been moved.
+        const STATUS_LAST = 1 << 31;
     }
 }
 

@@ -9,7 +9,7 @@ use super::machine::{Action, End, Input, Mode, UasPipe};
 use super::memory::slot_mut;
 use super::transport::{QUIET, Tools, Transport, part};
 use super::wire::{CommandUnit, ScsiStatus, Tag, TaskFunction, TaskUnit};
-use crate::dma::{Dma, Segment};
+use crate::dma::{Dma, Mapping, Segment};
 use crate::host::{HostError, Report};
 use crate::scsi::cdb::DataPhase;
 use crate::scsi::transport::TransportError;
@@ -248,10 +248,8 @@ impl Transport {
         if outcome == Err(TransportError::Timeout) {
             self.overtaken = self.flying.without(self.ended);
         }
-        if let Some(mapping) = slot.mapping.take() {
-            let moved = outcome.map_or(0, |completion| completion.moved as usize);
-            mapping.unmap(tools.dma, moved);
-        }
+        let moved = outcome.map_or(0, |completion| completion.moved as usize);
+        Mapping::end(&mut slot.mapping, tools.dma, moved);
         slot.outcome = Some(outcome);
         slot.deadline = Instant::NEVER;
         self.ended.insert(tag);

@@ -16,6 +16,9 @@ use crate::time::{Duration, Instant};
 use crate::usb::descriptor::UasPipes;
 use crate::usb::{Bus, DeviceId, Driver, Table, UsbError};
 
+/// A controller cuts what crosses 64 KiB (xHCI 1.2 §6.4.1): no unit is to be cut.
+const MEMORY: Rules = Rules::aligned(128).within(0x1_0000);
+
 /// Data transfers on a pipe without streams: the device has one phase a direction, and may announce
 /// the next before the end of the last was seen.
 const READY_TRANSFERS: u8 = 3;
@@ -96,7 +99,7 @@ impl Transport {
         let short = |error: PoolError| UsbError::Controller(error.into());
         let memory = bus
             .pool()
-            .allocate(owner, Class::Command, layout.length(), Rules::aligned(128))
+            .allocate(owner, Class::Command, layout.length(), MEMORY)
             .map_err(short)?;
         let rules = bus.segment_rules(device);
         let rules = rules.unwrap_or(SegmentRules { mask: 0, grain: 1 });

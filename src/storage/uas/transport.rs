@@ -338,9 +338,7 @@ impl Transport {
         let tag = self.flying.next()?;
         self.ended.remove(tag);
         let slot = slot_mut(commands, self.base, tag)?;
-        if let Some(mapping) = slot.mapping.take() {
-            mapping.unmap(dma, 0);
-        }
+        Mapping::end(&mut slot.mapping, dma, 0);
         slot.client.take()
     }
 }

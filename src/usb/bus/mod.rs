@@ -24,10 +24,10 @@ use super::error::UsbError;
 use super::operation::Operation;
 use super::port::PortEntry;
 use super::speed::Speed;
-use crate::dma::{Pool, SegmentRules};
+use crate::dma::{Pool, Segment, SegmentRules};
 use crate::host::{
     Capabilities, ControllerFault, Devices, EndpointHandle, Endpoints, Event, HostController,
-    HostError, Hubs, Outcome, Report, RootPort, RootPorts, Transfer,
+    HostError, Hubs, Outcome, Report, RootPort, RootPorts, Token, Transfer,
 };
 use crate::platform::ControllerId;
 use crate::time::Instant;
@@ -36,6 +36,7 @@ pub use configure::FunctionConfig;
 use lane::Lane;
 pub use start::ControllerState;
 use token::Kind;
+pub(crate) use token::function as function_token;
 
 /// How many things in a row one controller may report before the others have a turn.
 /// Policy: more than a burst of completions, less than what a user would notice.
@@ -73,6 +74,19 @@ impl<C> ControllerSlot<C> {
     }
 }
 
+/// The end of a driver's transfer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FunctionEnd {
+    /// The driver's function, from the submission.
+    pub function: u8,
+    /// The driver's tag, from the submission.
+    pub tag: u16,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Bytes moved.
+    pub actual: u32,
+}
+
 /// What a driver above the bus must know.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BusEvent {
@@ -83,16 +97,7 @@ pub enum BusEvent {
     /// The operation that the device's driver began has ended, with the bytes of data.
     Operated(DeviceId, Result<u32, UsbError>),
     /// A transfer of a driver has ended.
-    Transfer {
-        /// The driver's function, from the submission.
-        function: u8,
-        /// The driver's tag, from the submission.
-        tag: u16,
-        /// How it ended.
-        outcome: Outcome,
-        /// Bytes moved.
-        actual: u32,
-    },
+    Transfer(FunctionEnd),
     /// A device has gone or was given up. Its transfers may still be in flight.
     Gone(DeviceId),
     /// The controller has let go of a device: none of its memory is reached now.
@@ -235,6 +240,28 @@ impl<'s, C: Driver> Bus<'s, C> {
         None
     }
 
+    /// Takes the good end of a driver's transfer if that is what [`Bus::poll`] would find, by a shorter way.
+    /// `None` says nothing.
+    #[inline]
+    pub fn take_end(&mut self) -> Option<FunctionEnd> {
+        let driver = self.controllers.get_mut(self.cursor)?.driver.as_mut()?;
+        if self.taken == SHARE {
+            return None;
+        }
+        let end = driver.take_end()?;
+        self.taken += 1;
+        // Control transfers do not end so; whatever else there was, nobody waits for it.
+        let Kind::Function { function, tag } = Kind::of(end.token)? else {
+            return None;
+        };
+        Some(FunctionEnd {
+            function,
+            tag,
+            outcome: end.outcome,
+            actual: end.actual,
+        })
+    }
+
     /// Gives every controller its turn, up to the first event that a driver must know.
     #[inline]
     fn take_events(&mut self, now: Instant) -> Option<BusEvent> {
@@ -281,12 +308,12 @@ impl<'s, C: Driver> Bus<'s, C> {
             return self.handle(controller, event, now);
         };
         match Kind::of(token)? {
-            Kind::Function { function, tag } => Some(BusEvent::Transfer {
+            Kind::Function { function, tag } => Some(BusEvent::Transfer(FunctionEnd {
                 function,
                 tag,
                 outcome,
                 actual,
-            }),
+            })),
             Kind::Control { device, count } => {
                 self.control_ended(device, count, outcome, actual, now)
             }
@@ -533,7 +560,7 @@ impl<'s, C: Driver> Bus<'s, C> {
         pipe: &Pipe,
         function: u8,
         tag: u16,
-        segments: &[crate::dma::Segment],
+        segments: &[Segment],
         report: Report,
     ) -> Result<(), HostError> {
         self.submit_on(pipe, 0, function, tag, segments, report)
@@ -551,7 +578,7 @@ impl<'s, C: Driver> Bus<'s, C> {
         stream: u16,
         function: u8,
         tag: u16,
-        segments: &[crate::dma::Segment],
+        segments: &[Segment],
         report: Report,
     ) -> Result<(), HostError> {
         let transfer = transfer_of(pipe, stream, function, tag, segments, report);
@@ -571,10 +598,48 @@ impl<'s, C: Driver> Bus<'s, C> {
         pipe: &Pipe,
         function: u8,
         tag: u16,
-        segments: &[crate::dma::Segment],
+        segments: &[Segment],
         report: Report,
     ) -> Result<(), HostError> {
         self.send_on(pipe, 0, function, tag, segments, report)
+    }
+
+    /// The same for one segment, as most transfers are, on a stream of the pipe; 0 for a pipe without.
+    ///
+    /// # Errors
+    ///
+    /// As [`Endpoints::submit`]: nothing was queued.
+    #[inline]
+    pub fn send_segment(
+        &mut self,
+        pipe: &Pipe,
+        stream: u16,
+        token: Token,
+        segment: Segment,
+        report: Report,
+    ) -> Result<(), HostError> {
+        let direction = pipe.address.direction();
+        self.transfer_driver(pipe.controller)
+            .ok_or(HostError::Dead)?
+            .send_segment(pipe.handle, stream, token, direction, segment, report)
+    }
+
+    /// Queues a segment behind the newest transfer of a pipe, to be seen by the controller when that one has
+    /// ended well.
+    ///
+    /// # Errors
+    ///
+    /// As [`Endpoints::hold_segment`]: nothing was queued.
+    #[inline]
+    pub fn hold_segment(
+        &mut self,
+        pipe: &Pipe,
+        token: Token,
+        segment: Segment,
+    ) -> Result<(), HostError> {
+        self.transfer_driver(pipe.controller)
+            .ok_or(HostError::Dead)?
+            .hold_segment(pipe.handle, token, segment)
     }
 
     /// The same on a stream of the pipe; 0 for a pipe without.
@@ -589,7 +654,7 @@ impl<'s, C: Driver> Bus<'s, C> {
         stream: u16,
         function: u8,
         tag: u16,
-        segments: &[crate::dma::Segment],
+        segments: &[Segment],
         report: Report,
     ) -> Result<(), HostError> {
         let transfer = transfer_of(pipe, stream, function, tag, segments, report);
@@ -669,7 +734,7 @@ fn transfer_of<'t>(
     stream: u16,
     function: u8,
     tag: u16,
-    segments: &'t [crate::dma::Segment],
+    segments: &'t [Segment],
     report: Report,
 ) -> Transfer<'t> {
     Transfer {

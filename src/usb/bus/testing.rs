@@ -279,6 +279,7 @@ impl HostController for Fake {
             grain: 1,
             root_ports: self.state().ports.len() as u8,
             streams: 0,
+            holds: false,
             reset_hold: None,
         }
     }

@@ -22,7 +22,7 @@ pub(super) fn control(device: u8, count: u8) -> Token {
 
 /// The token of a function's transfer.
 #[inline]
-pub(super) fn function(function: u8, tag: u16) -> Token {
+pub(crate) fn function(function: u8, tag: u16) -> Token {
     Token(u32::from(FUNCTION) << 24 | u32::from(function) << 16 | u32::from(tag))
 }
 

@@ -10,7 +10,7 @@ use rootport::stack::DiskState;
 use rootport::time::Duration;
 use rootport::usb::PortState;
 use rootport_models::device::scsi::pattern;
-use rootport_models::device::{Disk, Link, Script, UasDisk, UsbDevice};
+use rootport_models::device::{BothDisk, Disk, Link, Script, UasDisk, UsbDevice};
 use rootport_models::machine::Options;
 
 /// A disk that a course can be run with. Clones are the same disk.
@@ -54,6 +54,24 @@ impl Subject for UasDisk {
 
     fn put_back(&self) {
         UasDisk::put_back(self);
+    }
+
+    fn is_pulled(&self) -> bool {
+        self.change(|device| device.pulled_after == Some(0))
+    }
+}
+
+impl Subject for BothDisk {
+    fn durable(&self, lba: u64) -> Vec<u8> {
+        self.durable_block(lba)
+    }
+
+    fn pull_at(&self, transaction: u64) {
+        BothDisk::pull_at(self, transaction);
+    }
+
+    fn put_back(&self) {
+        BothDisk::put_back(self);
     }
 
     fn is_pulled(&self) -> bool {

@@ -1,5 +1,6 @@
 //! Oddities of the two wrappers.
 
+use rootport::policy::{Policy, Queueing};
 use rootport::storage::quirks::Quirks;
 use rootport_models::device::base::Request;
 use rootport_models::device::bot::{Action, Manners, any, opcode};
@@ -105,4 +106,29 @@ fn a_device_that_dies_of_haste_gets_its_pause_and_its_neighbour_none() {
             .iter()
             .all(|took| *took < 125 * MICROSECOND)
     );
+}
+
+#[test]
+fn a_device_that_cannot_hold_a_status_read_gets_it_behind_the_data_and_its_neighbour_with_them() {
+    let status_last = Manners {
+        status_last: true,
+        ..Manners::default()
+    };
+    for queueing in [Queueing::AfterCommand, Queueing::Eager] {
+        let written = |product| {
+            let device = stick(0x46f4, product, 0).manners(status_last).build();
+            let mut rig = Rig::default();
+            rig.host.set_policy(Policy {
+                queueing,
+                ..Policy::DEFAULT
+            });
+            let disk = rig.disk(HIGH_PORT, device.clone());
+            let before = device.count_requests(Request::CLEAR_HALT);
+            let outcome = rig.write(disk, 9, &[0x5a; 8192]);
+            (outcome, device.count_requests(Request::CLEAR_HALT) - before)
+        };
+        // QEMU's usb-storage.
+        assert_eq!(written(0x0001), (Ok(()), 0), "{queueing:?}");
+        assert!(written(0x0002).1 > 0, "{queueing:?}");
+    }
 }

@@ -76,7 +76,7 @@ impl Plan {
             Hook { when, action }
         };
         let hooks = (0..random.below(MOST)).map(|_| hook(random)).collect();
-        self.device = format!("{hooks:?}");
+        self.device += &format!("{hooks:?}");
         hooks
     }
 
@@ -94,7 +94,7 @@ impl Plan {
                 .times(1 + random.below(2) as u32)
         };
         let faults = (0..random.below(MOST)).map(|_| fault(random)).collect();
-        self.device = format!("{faults:?}");
+        self.device += &format!("{faults:?}");
         faults
     }
 

@@ -12,7 +12,7 @@ mod trial;
 use std::env;
 
 use rootport_models::device::scsi::{CacheLoss, LogicalUnit};
-use rootport_models::device::{Link, Script, UasScript};
+use rootport_models::device::{BothScript, Link, Script, UasScript};
 use rootport_models::random::Random;
 
 use crate::controller::LINKS;
@@ -21,7 +21,7 @@ use faults::Plan;
 use trial::{BLOCKS, Trial};
 
 /// Seeds of every day, for each kind of disk and each link.
-const SEEDS: u64 = 80;
+const SEEDS: u64 = 40;
 
 fn number(name: &str) -> Option<u64> {
     env::var(name).ok()?.parse().ok()
@@ -77,6 +77,29 @@ fn a_uas_disk_that_goes_wrong_at_random_loses_nothing_in_silence() {
                 .into_iter()
                 .fold(script, |script, fault| script.fault(fault));
             Trial::new(link, seed, plan, script.build()).run(&mut random);
+        }
+    }
+}
+
+/// It falls back to Bulk-Only where UAS fails too often.
+#[test]
+fn a_bridge_that_goes_wrong_over_both_transports_loses_nothing_in_silence() {
+    for &link in LINKS {
+        for seed in seeds() {
+            let mut random = Random::new(seed << 8 | 3);
+            let pipes = [0x01, 0x82, 0x83, 0x04, 0x85, 0x06];
+            let mut plan = Plan::new(&mut random, port_for(link), &pipes);
+            let script = BothScript::new()
+                .speed(link)
+                .unit(unit(Link::Super, &mut random))
+                .manners(Plan::manners(&mut random));
+            let script = plan
+                .uas(&mut random)
+                .into_iter()
+                .fold(script, |script, fault| script.fault(fault));
+            let (bridge, hooks) = (script.build(), plan.bulk_only(&mut random));
+            bridge.change(|device| device.function.bulk_only.hooks = hooks);
+            Trial::new(link, seed, plan, bridge).run(&mut random);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! One trial: a caller, a disk that goes wrong, and a neighbour.
 
 use rootport::block::queue::{DiskId, Operation, RequestId};
-use rootport::block::{BlockError, Lba};
+use rootport::block::{BlockDevice, BlockError, Lba};
 use rootport::policy::Policy;
 use rootport::time::Duration;
 use rootport_models::adapter::owned;
@@ -31,6 +31,12 @@ const REPLUGS: usize = 12;
 /// A command is issued so often at most: once, and again after two resets.
 const TRIES: u64 = 3;
 
+/// Staging memory: less than the longest request.
+const STAGING: usize = 16 * BLOCK;
+
+/// A pool in which the neighbour and the disk fit, with little to spare.
+const SMALL_POOL: usize = 128 << 10;
+
 /// A request of a batch, with what it needs until it has ended.
 struct Pending {
     id: RequestId,
@@ -48,6 +54,10 @@ pub(super) struct Trial<D> {
     neighbour: DiskId,
     /// Whether the controller dies, which the neighbour notices.
     may_die: bool,
+    /// Memory of the caller begins here where the controller cannot reach it.
+    high: Option<u64>,
+    /// What blocking calls are copied through, where the platform cannot cut the controller off.
+    _staging: Option<Buffer>,
     /// What goes wrong, for a message.
     plan: String,
     /// Bytes of the pool that are held while the neighbour is alone.
@@ -63,6 +73,11 @@ impl<D: Subject> Trial<D> {
         let may_die = plan.controller.death.is_some();
         let wrong = format!("{}; {:?}", plan.device, plan.controller);
         let mut rig = rig(seed, plan);
+        let staging = (!can_cut_dma(seed)).then(|| {
+            let mut memory = rig.machine.buffer(STAGING, 0);
+            rig.host.set_staging(owned(&mut memory));
+            memory
+        });
         // Other pipes than the subject's, so that transfers can be told apart.
         let neighbour = Script::new().pipes(0, 0x86, 0x07).build();
         let neighbour = rig.disk(OTHER_PORT, neighbour);
@@ -77,6 +92,8 @@ impl<D: Subject> Trial<D> {
             disk: None,
             neighbour,
             may_die,
+            high: is_narrow(seed).then_some(1 << 32),
+            _staging: staging,
             plan: wrong,
             held,
             ledger: Ledger::new(BLOCKS as usize),
@@ -169,16 +186,27 @@ impl<D: Subject> Trial<D> {
         (random.below(BLOCKS - blocks + 1), blocks)
     }
 
+    /// Memory for so many bytes: anywhere, at any offset.
+    fn buffer(&mut self, bytes: usize, offset: usize, random: &mut Random) -> Buffer {
+        match &mut self.high {
+            Some(next) if random.once_in(3) => {
+                *next += 1 << 16;
+                self.rig.machine.buffer_at(*next, bytes, offset)
+            }
+            _ => self.rig.machine.buffer(bytes, offset),
+        }
+    }
+
     fn read(&mut self, disk: DiskId, random: &mut Random) {
         let (lba, blocks) = Self::extent(random);
-        let (bytes, offset) = (blocks as usize * BLOCK, random.below(160) as usize);
+        let offset = random.below(160) as usize;
+        let mut buffer = self.buffer(blocks as usize * BLOCK, offset, random);
         let result = self.call(limit(Policy::DEFAULT.read_write), |rig| {
-            rig.read_at(disk, lba, bytes, offset)
+            rig.host.disk(disk).read(Lba(lba), &mut buffer)
         });
-        let end = result.as_ref().map(|_| ());
-        self.course.push(format!("read {lba}+{blocks}: {end:?}"));
-        if let Ok(bytes) = result {
-            let read = self.ledger.read(lba, &bytes);
+        self.course.push(format!("read {lba}+{blocks}: {result:?}"));
+        if result.is_ok() {
+            let read = self.ledger.read(lba, &buffer);
             self.hold(read);
         }
     }
@@ -186,9 +214,10 @@ impl<D: Subject> Trial<D> {
     fn write(&mut self, disk: DiskId, random: &mut Random) {
         let (lba, blocks) = Self::extent(random);
         let (number, offset) = (self.ledger.next(), random.below(160) as usize);
-        let bytes = contents(lba, blocks, number);
+        let mut buffer = self.buffer(blocks as usize * BLOCK, offset, random);
+        buffer.copy_from_slice(&contents(lba, blocks, number));
         let result = self.call(limit(Policy::DEFAULT.read_write), |rig| {
-            rig.write_at(disk, lba, &bytes, offset)
+            rig.host.disk(disk).write(Lba(lba), &buffer)
         });
         self.course
             .push(format!("write {number} {lba}+{blocks}: {result:?}"));
@@ -214,7 +243,7 @@ impl<D: Subject> Trial<D> {
         let mut pending = Vec::new();
         for _ in 0..1 + random.below(5) {
             let (lba, blocks) = Self::extent(random);
-            let mut buffer = self.rig.machine.buffer(blocks as usize * BLOCK, 0);
+            let mut buffer = self.buffer(blocks as usize * BLOCK, 0, random);
             let mut number = 0;
             let operation = if random.once_in(2) {
                 Operation::Read(Lba(lba))
@@ -344,6 +373,16 @@ fn limit(of_a_try: Duration) -> Duration {
     Duration::from_millis((of_a_try.as_millis() + 40_000) * TRIES)
 }
 
+/// Whether the controller names 32 bits and the caller has memory above them.
+fn is_narrow(seed: u64) -> bool {
+    seed % 5 == 2
+}
+
+/// Whether the platform can cut the controller off from memory.
+fn can_cut_dma(seed: u64) -> bool {
+    seed % 7 != 4
+}
+
 /// A machine for this seed.
 fn rig(seed: u64, plan: Plan) -> Rig {
     let (traits, driver) = match seed % 3 {
@@ -351,18 +390,24 @@ fn rig(seed: u64, plan: Plan) -> Rig {
         2 => controller::interrupting().pop().expect("there is one"),
         _ => (controller::usual(), Driver::default()),
     };
-    let sleep = match seed % 3 {
-        0 => Sleep::UntilAnything,
-        _ => Sleep::UntilInterrupt,
+    let (traits, driver) = match is_narrow(seed) {
+        true => (controller::addresses_32(), Driver::default()),
+        false => (traits, driver),
     };
+    let polls = is_narrow(seed) || seed % 3 == 0;
     let options = Options {
         seed: seed + 1,
         cache_line: [32, 64, 128][seed as usize / 3 % 3],
         coherent: seed % 4 == 3,
-        sleep,
+        sleep: match polls {
+            true => Sleep::UntilAnything,
+            false => Sleep::UntilInterrupt,
+        },
+        can_cut_dma: can_cut_dma(seed),
         ..Options::default()
     };
-    Rig::made(options, traits, plan.controller, POOL, driver)
+    let pool = [POOL, POOL, SMALL_POOL][seed as usize / 9 % 3];
+    Rig::made(options, traits, plan.controller, pool, driver)
 }
 
 fn contents(lba: u64, blocks: u64, number: u32) -> Vec<u8> {

@@ -1,13 +1,15 @@
 //! What a driver must read from the chip: a disk at each speed works on every shape there is.
 
 use rootport::block::{BlockDevice, Lba};
+use rootport::time::Duration;
+use rootport::usb::{PortState, UsbError};
 use rootport_models::controller::xhci::{AfterShort, Firmware, IdleStop, Protocol, Signal};
 use rootport_models::device::scsi::LogicalUnit;
 use rootport_models::device::{Link, MILLISECOND, Script};
 use rootport_models::machine::Options;
 
 use super::{Driver, Faults, Traits};
-use crate::rig::{HIGH_PORT, POOL, Rig};
+use crate::rig::{HIGH_PORT, OTHER_PORT, POOL, Rig};
 
 /// The first port of a protocol.
 fn port_of(traits: &Traits, protocol: Protocol) -> usize {
@@ -142,4 +144,17 @@ fn a_bus_of_32_bits_is_believed_over_a_controller_that_names_64() {
     let copies = rig.host.copies(disk).expect("it is there");
     assert_eq!((copies.copied, copies.bounced), (1, 4096));
     assert!(high[..] == rig.read(disk, 0, 4096).unwrap()[..]);
+}
+
+#[test]
+fn case_35_a_port_without_a_speed_is_a_typed_error_in_time_and_its_neighbour_works() {
+    let mut faults = Faults::none();
+    faults.no_speed.insert(HIGH_PORT);
+    let mut rig = Rig::faulty(Options::default(), Traits::default(), faults);
+    let neighbour = rig.disk(OTHER_PORT, Script::new().build());
+    rig.plug(HIGH_PORT, Script::new().build());
+    let state = rig.within(Duration::from_secs(10), |rig| rig.settle_port(HIGH_PORT));
+    assert_eq!(state, PortState::Failed(UsbError::PortReset));
+    rig.check(neighbour, 3, 30);
+    rig.unplug(HIGH_PORT);
 }

@@ -203,7 +203,7 @@ fn list(text: &mut String, quirks: Quirks) -> Result<()> {
 
 /// What a policy does, in a few words.
 fn effect(quirk: Quirks) -> &'static str {
-    const EFFECTS: [(Quirks, &str); 31] = [
+    const EFFECTS: [(Quirks, &str); 32] = [
         (Quirks::SINGLE_LUN, "one unit, GET MAX LUN is not sent"),
         (Quirks::FIX_INQUIRY, "INQUIRY is not sent"),
         (Quirks::FIX_CAPACITY, "one block less than it says"),
@@ -265,6 +265,10 @@ fn effect(quirk: Quirks) -> &'static str {
         (Quirks::NO_SAME, "WRITE SAME is not sent"),
         (Quirks::SENSE_AFTER_SYNC, "REQUEST SENSE behind every flush"),
         (Quirks::BULK_ONLY, "Bulk-Only whatever its interface says"),
+        (
+            Quirks::STATUS_LAST,
+            "the status is asked for behind the data",
+        ),
     ];
     let found = EFFECTS.iter().find(|(known, _)| *known == quirk);
     found.map_or("", |(_, effect)| effect)
@@ -291,7 +295,11 @@ fn identity(options: &Options) -> Result<Identity<'_>> {
         product: hexadecimal(product)?,
         release: hexadecimal(options.release.as_deref().unwrap_or("0100"))?,
         speed: speed(options.speed.as_deref().unwrap_or("super"))?,
-        manufacturer: options.manufacturer.as_deref().unwrap_or_default().as_bytes(),
+        manufacturer: options
+            .manufacturer
+            .as_deref()
+            .unwrap_or_default()
+            .as_bytes(),
         product_name: options.product.as_deref().unwrap_or_default().as_bytes(),
     })
 }

@@ -10,7 +10,6 @@ use heapless::Vec;
 use rootport::host::ehci::{self, Ehci, EhciMemory};
 use rootport::host::{Controller, EmergencyStop};
 use rootport::mmio::MmioWindow;
-use rootport::policy::Queueing;
 use rootport::soc::allwinner::{self, Block, Port, PortFacts};
 use rootport::stack::Tables;
 use static_cell::ConstStaticCell;
@@ -72,8 +71,6 @@ pub(super) fn run(
         drivers,
         machine: Machine::new(options.coherency, start.ram.iter().copied(), resets),
         storage: TABLES.try_take().ok_or("the host is made once")?.storage(),
-        // Emulated disks want it so; what it costs on a real board nobody has measured yet.
-        queueing: Queueing::AfterData,
         quirks: quirks(start.command_line()),
     };
     let buffers = || Buffers::take().ok_or("the buffers are taken once".into());

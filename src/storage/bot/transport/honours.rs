@@ -35,6 +35,9 @@ impl Transport {
         if self.habits.pauses() {
             self.queueing = Queueing::AfterCommand;
         }
+        if self.habits.wants_status_last() {
+            self.queueing = self.queueing.with_status_last();
+        }
         let length = self.habits.wrapper_length();
         if let Some(wrapper) = self.memory.raw(layout::COMMAND, length) {
             self.wrapper = Segment::from(wrapper);

@@ -24,15 +24,19 @@ impl Transport {
         bus: &mut Bus<'_, C>,
         report: Report,
     ) -> Result<(), HostError> {
-        let tag = self.tag_of(part::COMMAND);
-        let segments = [self.wrapper];
-        bus.send(&self.bulk_out, self.function, tag, &segments, report)
+        let token = self.token_of(part::COMMAND);
+        bus.send_segment(&self.bulk_out, 0, token, self.wrapper, report)
     }
 
     /// Queues the data, if there is any, and the status behind it.
     pub(super) fn queue_rest<C: Driver>(&self, bus: &mut Bus<'_, C>) -> Result<(), HostError> {
         match self.announced {
             DataPhase::None => {}
+            DataPhase::In(_) if self.holding => {
+                self.queue_data(bus, Report::Always, Follows::Nothing)?;
+                let token = self.token_of(part::STATUS);
+                return bus.hold_segment(&self.bulk_in, token, self.status);
+            }
             // A data phase that is as long as a status wrapper may be one: look at it.
             DataPhase::In(length) if length as usize == Csw::LENGTH => {
                 self.queue_data(bus, Report::Always, Follows::Status)?;
@@ -59,6 +63,10 @@ impl Transport {
             _ => None,
         };
         match whole {
+            Some(segment) if follows == Follows::Nothing => {
+                let token = self.token_of(part::DATA);
+                bus.send_segment(self.data_pipe(), 0, token, segment, report)
+            }
             Some(segment) => self.queue_pieces(bus, &[segment], report, follows),
             None => self.queue_other_data(bus, report, follows),
         }
@@ -111,8 +119,7 @@ impl Transport {
 
     #[inline]
     pub(super) fn queue_status<C: Driver>(&self, bus: &mut Bus<'_, C>) -> Result<(), HostError> {
-        let tag = self.tag_of(part::STATUS);
-        let segments = [self.status];
-        bus.send(&self.bulk_in, self.function, tag, &segments, Report::Always)
+        let token = self.token_of(part::STATUS);
+        bus.send_segment(&self.bulk_in, 0, token, self.status, Report::Always)
     }
 }

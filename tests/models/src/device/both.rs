@@ -112,6 +112,7 @@ pub struct BothScript {
     faults: Vec<Fault>,
     manners: Manners,
     refuses_uas: bool,
+    unit: LogicalUnit,
 }
 
 impl Default for BothScript {
@@ -132,6 +133,7 @@ impl BothScript {
             faults: Vec::new(),
             manners: Manners::default(),
             refuses_uas: false,
+            unit: LogicalUnit::disk(16_384, 512),
         }
     }
 
@@ -176,6 +178,12 @@ impl BothScript {
         Self { manners, ..self }
     }
 
+    /// With this disk behind it.
+    #[must_use]
+    pub fn unit(self, unit: LogicalUnit) -> Self {
+        Self { unit, ..self }
+    }
+
     /// It stalls SET_INTERFACE.
     #[must_use]
     pub fn refuses_uas(self) -> Self {
@@ -194,7 +202,7 @@ impl BothScript {
             // The two highest numbers are the bus's own.
             exponent => (1_u32 << exponent).min(0xfffd) as u16,
         };
-        let target = Target::new(vec![LogicalUnit::disk(16_384, 512)], violations.clone());
+        let target = Target::new(vec![self.unit], violations.clone());
         let mut uas = Uas::new(target, streams);
         (uas.faults, uas.manners) = (self.faults, self.manners);
         // Takes the place of the units while Bulk-Only does not work.
@@ -254,5 +262,12 @@ impl BothDisk {
     pub fn block(&self, lba: u64) -> Vec<u8> {
         let device = self.lock();
         device.function.uas.target.units[0].image.block(lba)
+    }
+
+    /// A block of unit 0 as it would be after a power cut.
+    #[must_use]
+    pub fn durable_block(&self, lba: u64) -> Vec<u8> {
+        let device = self.lock();
+        device.function.uas.target.units[0].image.durable(lba)
     }
 }

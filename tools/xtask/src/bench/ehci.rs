@@ -20,8 +20,7 @@ pub(super) const BOARD: &str = "orangepi-pc";
 const CONTROLLERS: f64 = 4.0;
 /// One load: a thousand reads of 4 KiB take a second each way.
 const LOAD: &str = "rr4k.1";
-/// The status is asked for when the data has come, as QEMU's disks need it: two interrupts a request.
-const WORDS: &str = "rootport.only=rr4k.1 rootport.queue=status-last";
+const WORDS: &str = "rootport.only=rr4k.1";
 
 /// How the core waits, and who keeps its caches in step.
 const ASLEEP: &str = "rootport.wait=asleep rootport.dma=coherent";

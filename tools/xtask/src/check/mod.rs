@@ -7,7 +7,7 @@
 //! | [`unsafe_rooms`] | `unsafe` stands outside its rooms |
 //! | [`mutants`] | the lines that a mutant changes, or its test, are not there |
 //! | lints | clippy has a warning, on the host, on a board, or in the library on a bare-metal target |
-//! | builds | the library does not build for one of [`LIBRARY_TARGETS`], without or with all features |
+//! | builds | the library does not build for one of [`LIBRARY_TARGETS`], without, with some or with all features |
 //! | docs | rustdoc has a warning |
 
 pub mod layers;
@@ -20,6 +20,9 @@ use crate::board::{self, Board};
 use crate::progress::say;
 use crate::toolchain::{self, Core};
 use crate::{command, mutants, workspace};
+
+/// Sets of features that a program may be built with, each of which leaves something out that others use.
+const PARTS: [&str; 4] = ["xhci", "ehci", "xhci,uas", "ehci,rare"];
 
 /// The targets that the library must build for.
 pub const LIBRARY_TARGETS: [&str; 4] = [
@@ -136,6 +139,15 @@ fn check_bare_metal(boards: &[Board], failed: &mut Failed) -> Result<()> {
         let mut full = bare_metal_cargo(core, "clippy", "rootport", target);
         let result = command::loud(full.args(["--all-features", "--", "-D", "warnings"]));
         failed.note(format!("{target} with all features"), result);
+    }
+    for parts in PARTS {
+        say(format!(
+            "Checking the lints of the library with {parts} alone"
+        ));
+        let mut part = bare_metal_cargo(core, "clippy", "rootport", LIBRARY_TARGETS[0]);
+        part.args(["--no-default-features", "--features", parts]);
+        let result = command::loud(part.args(["--", "-D", "warnings"]));
+        failed.note(format!("the library with {parts} alone"), result);
     }
     for board in boards {
         say(format!(

@@ -61,6 +61,8 @@ pub struct Faults {
     pub stray_events: Vec<(Nanoseconds, [u32; 4])>,
     /// This port draws too much from this moment on: it loses its power.
     pub over_current: BTreeMap<usize, Nanoseconds>,
+    /// These ports never say how fast they are: their speed reads as 0.
+    pub no_speed: BTreeSet<usize>,
     /// The device in this port is gone from its n-th transaction on.
     pub unplug_at: BTreeMap<usize, u64>,
     /// Transactions of the device in this port, by their count, get no answer.

@@ -254,11 +254,12 @@ impl Xhci {
     }
 
     fn enable(&mut self, around: &Surroundings<'_>, index: usize, link: Link) {
+        let says_none = self.faults.no_speed.contains(&index);
         let port = &mut self.ports[index];
         port.connected = true;
         port.enabled = true;
         port.link_state = link_state::U0;
-        port.speed = speed_number(link);
+        port.speed = if says_none { 0 } else { speed_number(link) };
         if let Some(device) = &mut port.device {
             device.bus_reset(around.now, link);
         }

@@ -49,6 +49,11 @@ impl Busy {
         }
     }
 
+    /// Whether data from the host are part of the command.
+    pub(super) fn takes_data(&self) -> bool {
+        matches!(self.plan.data, Data::Out { .. })
+    }
+
     /// Whether this transaction gets no answer, on the pipe to the host or on the other one; counts.
     /// Only the pipe of the data phase falls silent: a host may ask for the status meanwhile.
     pub(super) fn stays_silent(&mut self, to_host: bool) -> bool {

@@ -122,6 +122,9 @@ impl Function for BulkOnly {
                 }
             }
             Phase::Status { at } if wire.now >= at => self.give_status(wire),
+            Phase::Waiting | Phase::DataOut if self.manners.status_last && busy.takes_data() => {
+                Given::Halt
+            }
             Phase::Waiting | Phase::DataOut | Phase::Status { .. } => Given::Busy,
         }
     }

@@ -41,6 +41,8 @@ pub struct Manners {
     /// The device dies, until reset recovery, of data that are asked for or come so soon after the
     /// command wrapper.
     pub pause: Nanoseconds,
+    /// A status that is asked for while data from the host are due halts the pipe, as on QEMU's disk.
+    pub status_last: bool,
 }
 
 impl Default for Manners {
@@ -53,6 +55,7 @@ impl Default for Manners {
             starts_halted: false,
             wrapper_length: 31,
             pause: 0,
+            status_last: false,
         }
     }
 }

@@ -43,6 +43,25 @@ fn a_device_that_wants_a_pause_dies_of_haste() {
 }
 
 #[test]
+fn a_device_that_wants_the_status_last_halts_where_it_is_asked_for_early() {
+    let manners = Manners {
+        status_last: true,
+        ..Manners::default()
+    };
+    let mut host = plugged(Script::new().manners(manners));
+    let bytes = [7; 512];
+    let in_order = host.command(&write(0, 1), Phase::Out(&bytes));
+    assert_eq!(in_order, Ok((vec![], good(0))));
+    host.command_wrapper(0, &write(0, 1), Phase::Out(&bytes))
+        .expect("wrapper");
+    assert_eq!(host.status(), Err(Fault::Stall), "before its data");
+    host.clear_halt(0x81).expect("clear");
+    host.bulk_out(0x02, &bytes)
+        .expect("the data are still taken");
+    assert_eq!(host.status(), Ok(good(0)));
+}
+
+#[test]
 fn a_hook_replaces_data() {
     let mut host = with_hook(opcode(0x12), Action::Data(vec![9; 16]));
     assert_eq!(
