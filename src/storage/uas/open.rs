@@ -136,6 +136,7 @@ impl Transport {
             operation: Instant::NEVER,
             waiting: None,
             quiescent: false,
+            calm: mode == Mode::Streams,
             held_up: false,
             resumed: false,
             stuck: false,
