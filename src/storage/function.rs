@@ -10,10 +10,10 @@ use super::choose::{Choice, Way};
 use super::quirks::{Decision, Quirks};
 #[cfg(not(feature = "uas"))]
 use super::uas::absent::Transport as Uas;
-use super::uas::{CommandSlot, release};
 use super::uas::transport::Tools;
 #[cfg(feature = "uas")]
 use super::uas::transport::Transport as Uas;
+use super::uas::{CommandSlot, release};
 use crate::dma::{Dma, Owner};
 use crate::host::TransferEnd;
 use crate::policy::{Policy, Trust};
@@ -453,6 +453,7 @@ impl Function {
     }
 
     /// The device has gone: no more commands; what is under way ends with [`Function::abandon`].
+    #[inline(never)]
     pub fn gone(&mut self) {
         if self.is_free() {
             return;

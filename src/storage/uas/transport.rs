@@ -110,8 +110,7 @@ impl Transport {
     #[inline]
     #[must_use]
     pub fn takes_commands(&self) -> bool {
-        self.tags.is_available()
-            && (self.calm || !self.quiescent && self.machine.takes_commands())
+        self.tags.is_available() && (self.calm || !self.quiescent && self.machine.takes_commands())
     }
 
     /// Whether the pipes have streams.
