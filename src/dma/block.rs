@@ -124,45 +124,35 @@ impl<const N: usize> Row<N> {
         (index < self.count).then(|| unsafe { Block::new(self.start.add(index as usize * N)) })
     }
 
-    /// The field at byte `OFFSET` of the structure with this index, to be looked at often. An index
-    /// outside means the first structure.
+    /// The structure with this index, to be looked at often. An index outside means the first one.
     #[inline]
     #[must_use]
-    pub fn watch<const OFFSET: usize>(&self, index: u32) -> Watched {
-        const { assert!(OFFSET.is_multiple_of(4) && OFFSET + 4 <= N) }
+    pub fn pin(&self, index: u32) -> Pinned<N> {
         let index = if index < self.count { index } else { 0 };
-        // SAFETY: inside the row, which holds one structure at least where there is one to watch.
-        unsafe { Watched::new(self.start.add(index as usize * N + OFFSET).cast()) }
+        // SAFETY: inside the row, which holds one structure at least where there is one to pin.
+        let start = unsafe { self.start.add(index as usize * N) };
+        Pinned { start }
     }
 }
 
-/// One 32-bit field of a piece of the pool that a device writes and the driver looks at again and
-/// again. Where it lies was checked when it was made.
+/// One structure of a [`Row`] that a device writes and the driver looks at again and again. Where it lies
+/// was checked when it was made.
 ///
-/// It stays valid as the piece's own handle does: memory of the pool is memory of the pool, also
-/// when it was given back.
+/// It stays valid as the row does.
 #[derive(Clone, Copy, Debug)]
-pub struct Watched {
-    field: NonNull<u32>,
+pub struct Pinned<const N: usize> {
+    start: NonNull<u8>,
 }
 
 // SAFETY: an address in the pool, read with single volatile loads; no tie to a thread.
-unsafe impl Send for Watched {}
+unsafe impl<const N: usize> Send for Pinned<N> {}
 
-impl Watched {
-    /// # Safety
-    ///
-    /// `field` is aligned and lies in a piece of the pool.
-    #[inline]
-    pub(super) unsafe fn new(field: NonNull<u32>) -> Self {
-        Self { field }
-    }
-
-    /// Reads the field: one volatile load of a little-endian value.
+impl<const N: usize> Pinned<N> {
+    /// The structure.
     #[inline]
     #[must_use]
-    pub fn read(self) -> u32 {
-        // SAFETY: aligned and in the pool, which lives as long as the stack; nothing borrows it.
-        u32::from_le(unsafe { self.field.read_volatile() })
+    pub fn block(&self) -> Block<'_, N> {
+        // SAFETY: made by `Row::pin` of a structure in the row, which lies in the pool.
+        unsafe { Block::new(self.start) }
     }
 }

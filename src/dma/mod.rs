@@ -24,7 +24,7 @@ pub mod streaming;
 pub(crate) mod testing;
 
 pub use address::BusAddress;
-pub use block::{Block, Row, Watched};
+pub use block::{Block, Pinned, Row};
 pub(crate) use bounce::Bounced;
 pub use buffer::{DmaBuffer, RawBuffer};
 pub use pool::{

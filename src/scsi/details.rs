@@ -110,9 +110,11 @@ fn list(bytes: &[u8]) -> u8 {
     let Ok(supported) = SupportedPages::parse(bytes) else {
         return 0;
     };
-    let listed = PAGES.iter().enumerate();
-    let bits = listed.map(|(place, page)| u8::from(supported.contains(*page)) << place);
-    bits.fold(0, |all, bit| all | bit)
+    let mut listed = 0;
+    for (place, page) in PAGES.iter().enumerate() {
+        listed |= u8::from(supported.contains(*page)) << place;
+    }
+    listed
 }
 
 #[cfg(test)]

@@ -462,6 +462,7 @@ impl Function {
     }
 
     /// The device has gone: no more commands; what is under way ends with [`Function::abandon`].
+    #[inline(never)]
     pub fn gone(&mut self) {
         if self.is_free() {
             return;

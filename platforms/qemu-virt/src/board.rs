@@ -6,7 +6,7 @@ use board_common::aarch64::{Start, entry_level, interrupts, timer};
 use board_common::attention::Served;
 use board_common::board::Board;
 use board_common::demo::options::Mode;
-use board_common::gic::{Gic, Messages};
+use board_common::gic::{Acknowledged, Gic, Messages};
 use board_common::power::Reason;
 use board_common::region::Region;
 use board_common::uart::pl011::Pl011;
@@ -32,6 +32,23 @@ const MESSAGES: Messages = unsafe { Messages::new(GIC_MESSAGES.start) };
 /// Timer interrupts taken.
 static TICKS: AtomicU32 = AtomicU32::new(0);
 
+/// The timer has called.
+#[cold]
+#[inline(never)]
+fn tick(interrupt: Acknowledged) {
+    timer::disarm();
+    TICKS.fetch_add(1, Ordering::Relaxed);
+    GIC.end(interrupt);
+}
+
+/// Nobody quietens an interrupt: it must not come again.
+#[cold]
+#[inline(never)]
+fn silence(interrupt: Acknowledged) {
+    GIC.disable(interrupt.id());
+    GIC.end(interrupt);
+}
+
 struct QemuVirt;
 
 board!(QemuVirt);
@@ -50,16 +67,17 @@ impl Board for QemuVirt {
     }
 
     fn interrupt() {
-        while let Some(interrupt) = GIC.acknowledge() {
-            if interrupt.id() == timer::INTERRUPT {
-                timer::disarm();
-                TICKS.fetch_add(1, Ordering::Relaxed);
-            } else if host::ATTENTION.serve(interrupt.id()) == Served::Never {
-                // Nobody quietens it: it must not come again.
-                GIC.disable(interrupt.id());
-            }
-            GIC.end(interrupt);
+        // One at a time: what else is pending interrupts again.
+        let Some(interrupt) = GIC.acknowledge() else {
+            return;
+        };
+        if interrupt.id() == timer::INTERRUPT {
+            return tick(interrupt);
         }
+        if host::ATTENTION.serve(interrupt.id()) == Served::Never {
+            return silence(interrupt);
+        }
+        GIC.end(interrupt);
     }
 
     fn stop_controllers() {

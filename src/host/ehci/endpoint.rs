@@ -12,12 +12,12 @@
 //! ```
 
 use super::periodic::Slot;
-use super::queue::{Prepared, Queue, Span};
+use super::queue::{Prepared, Queue, Span, token_of};
 use super::queue_head::{self, Identity};
 use super::storage::{NO_RECORD, Records};
 use super::transfer::{Ending, TransferRecord};
-use super::transfer_descriptor::{TOKEN, Token as QtdToken};
-use crate::dma::{self, Segment, Watched};
+use super::transfer_descriptor::{STRIDE, TOKEN, Token as QtdToken};
+use crate::dma::{self, Pinned, Segment};
 use crate::host::{
     EndpointHandle, Event, HostError, Outcome, Report, Sequence, Token, Transfer, TransferEnd,
 };
@@ -95,8 +95,8 @@ pub struct EndpointRecord {
     in_flight: u8,
     /// The most transfers in flight.
     pub(super) limit: u8,
-    /// The token of the qTD that is to end next, if anything is in flight.
-    watched: Option<Watched>,
+    /// The qTD that is to end next, if anything is in flight.
+    watched: Option<Pinned<STRIDE>>,
 }
 
 impl EndpointRecord {
@@ -365,7 +365,7 @@ impl EndpointRecord {
     /// memory.
     #[inline]
     pub(super) fn read_ended(&self) -> Option<QtdToken> {
-        let token = QtdToken::new(self.watched?.read());
+        let token = token_of(&self.watched?);
         (!token.is_set(TOKEN::ACTIVE)).then_some(token)
     }
 

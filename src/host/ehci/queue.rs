@@ -13,7 +13,7 @@ use super::queue_head;
 use super::transfer_descriptor::{
     ALTERNATE, LINK_END, NEXT, PLANNED, STATUS, STRIDE, Token, surely_taken,
 };
-use crate::dma::{self, Allocation, Block, Row, Watched};
+use crate::dma::{self, Allocation, Block, Pinned, Row};
 use crate::host::{EndpointConfig, EndpointKind};
 
 /// Consecutive qTDs of a [`Queue`].
@@ -156,16 +156,16 @@ impl Queue {
         }
     }
 
-    /// The token of the qTD at `position`, to be looked at often.
+    /// The qTD at `position`, whose token is to be looked at often ([`token_of`]).
     #[inline]
-    pub(super) fn watch(&self, position: u16) -> Watched {
-        self.row.watch::<STATUS>(Self::place(position))
+    pub(super) fn watch(&self, position: u16) -> Pinned<STRIDE> {
+        self.row.pin(Self::place(position))
     }
 
     /// The token of the qTD at `position`.
     #[inline]
     pub(super) fn read_token(&self, position: u16) -> Token {
-        Token::new(self.watch(position).read())
+        token_of(&self.watch(position))
     }
 
     /// How many bytes the qTD at `position` was made for.
@@ -207,4 +207,10 @@ impl Queue {
 /// The devices' address of the queue head in `memory`, for a schedule's pointer.
 pub(super) fn link(memory: &Allocation) -> u32 {
     queue_head::link_to(memory.bus())
+}
+
+/// The token of a qTD.
+#[inline]
+pub(super) fn token_of(descriptor: &Pinned<STRIDE>) -> Token {
+    Token::new(descriptor.block().read32::<STATUS>())
 }

@@ -110,6 +110,12 @@ impl EndpointRecord {
         }
     }
 
+    /// Whether the controller calls it so.
+    #[inline(always)]
+    pub(super) fn is_known_as(&self, slot: u8, dci: u8) -> bool {
+        self.slot == slot && self.dci == dci && self.state != EndpointState::Free
+    }
+
     /// Forgets everything but which use of the place comes next. Returns the memory of its rings,
     /// which is the caller's affair.
     pub(super) fn vacate(

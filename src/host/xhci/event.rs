@@ -6,9 +6,9 @@
 //! where each begins. Read `xHCI 1.2 §4.9.4`.
 
 use super::capability::Parameters;
-use super::regs::{Blocks, ERSTSZ, interrupter};
+use super::regs::{Blocks, ERSTSZ, interrupter, write_address};
 use super::trb::{BYTES, Flags, Trb};
-use crate::dma::{Allocation, Class, Owner, Pool, PoolError, Row, Rules, Watched, acquire};
+use crate::dma::{Allocation, Class, Owner, Pinned, Pool, PoolError, Row, Rules, acquire};
 use crate::mmio::Bus;
 
 /// Blocks of a segment where the controller allows as many segments as are needed. Policy: 4 KiB.
@@ -72,8 +72,8 @@ pub(super) struct EventRing {
     blocks: u32,
     /// Index of the next block.
     next: u32,
-    /// The last word of that block, which the controller writes last.
-    last_word: Watched,
+    /// That block, whose last word the controller writes last.
+    here: Pinned<BYTES>,
     /// Cycle bit that a new block has: 0 or 1.
     cycle: u32,
     /// Blocks taken since the controller was told.
@@ -92,7 +92,7 @@ impl EventRing {
         let blocks = (bytes / BYTES) as u32;
         let row = memory.row(blocks);
         let ring = Self {
-            last_word: row.watch::<LAST_WORD>(0),
+            here: row.pin(0),
             memory,
             table: pool.allocate(owner, Class::EventRing, table_bytes, Rules::aligned(64))?,
             shape,
@@ -126,14 +126,14 @@ impl EventRing {
             interrupter::ERSTSZ,
             ERSTSZ::SEGMENTS.val(self.shape.segments as u32),
         );
-        runtime.write64(interrupter::ERDP, self.pointer() | HANDLER_BUSY);
-        runtime.write64(interrupter::ERSTBA, self.table.bus().get());
+        write_address(runtime, interrupter::ERDP, self.pointer() | HANDLER_BUSY);
+        write_address(runtime, interrupter::ERSTBA, self.table.bus().get());
     }
 
     /// Whether an event waits. One load.
     #[inline(always)]
     pub(super) fn is_ready(&self) -> bool {
-        self.is_new(self.last_word.read())
+        self.is_new(self.here.block().read32::<LAST_WORD>())
     }
 
     #[inline(always)]
@@ -144,7 +144,7 @@ impl EventRing {
     /// The next event, which stays in the ring.
     #[inline]
     pub(super) fn peek(&self) -> Option<Trb> {
-        let block = self.row.get(self.next)?;
+        let block = self.here.block();
         let control = block.read32::<LAST_WORD>();
         if !self.is_new(control) {
             return None;
@@ -169,7 +169,7 @@ impl EventRing {
             self.next = 0;
             self.cycle ^= Flags::CYCLE.bits();
         }
-        self.last_word = self.row.watch::<LAST_WORD>(self.next);
+        self.here = self.row.pin(self.next);
     }
 
     /// Whether so many events were taken that the controller should know before the batch ends.

@@ -46,6 +46,7 @@ impl<B: Bus> InterruptHalf<B> {
     ///
     /// A message touches no register. A wire costs one read and two writes: the summary bit is
     /// cleared before the interrupter's, so that an event in between raises the level again.
+    #[inline]
     pub fn acknowledge(&self) -> bool {
         if self.kind == Interrupts::Message {
             self.pending.store(true, Ordering::Release);

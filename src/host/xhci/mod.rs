@@ -61,6 +61,7 @@ mod trb;
 use base::{Base, Extent};
 use capability::Parameters;
 use controller::Phase;
+use poll::Recent;
 use port::PortWork;
 use quirks::Quirks;
 use records::Records;
@@ -145,6 +146,7 @@ pub struct Xhci<'s, B> {
     records: Records<'s>,
     streams: &'s mut [StreamRecord],
     statistics: Statistics,
+    recent: Recent,
 }
 
 impl<'s, B: Bus> Xhci<'s, B> {
@@ -195,6 +197,7 @@ impl<'s, B: Bus> Xhci<'s, B> {
             records: Records::new(transfers),
             streams,
             statistics: Statistics::default(),
+            recent: Recent::NONE,
         })
     }
 

@@ -33,6 +33,30 @@ impl TransferEnd {
     }
 }
 
+/// Where the endpoints lie that have had events lately: guesses, of which only those count that are true.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Recent([u8; 4]);
+
+impl Recent {
+    pub(super) const NONE: Self = Self([0; 4]);
+
+    #[inline(always)]
+    fn index(dci: u8) -> usize {
+        usize::from(dci >> 1 & 3)
+    }
+
+    #[inline(always)]
+    fn place(&self, dci: u8) -> usize {
+        self.0.get(Self::index(dci)).copied().map_or(0, usize::from)
+    }
+
+    fn remember(&mut self, dci: u8, place: usize) {
+        if let Some(entry) = self.0.get_mut(Self::index(dci)) {
+            *entry = place as u8;
+        }
+    }
+}
+
 /// What became of an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Taken {
@@ -76,7 +100,13 @@ impl<B: Bus> Xhci<'_, B> {
         if event.kind() != kind::TRANSFER_EVENT || event.has(Flags::EVENT_DATA) {
             return None;
         }
-        let place = place_of(self.devices, event.slot(), event.dci())?;
+        let (slot, dci) = (event.slot(), event.dci());
+        let mut place = self.recent.place(dci);
+        let guess = self.endpoints.get(place);
+        if !guess.is_some_and(|endpoint| endpoint.is_known_as(slot, dci)) {
+            place = place_of(self.devices, slot, dci)?;
+            self.recent.remember(dci, place);
+        }
         let endpoint = self.endpoints.get_mut(place)?;
         let ring = match (&mut endpoint.transfers, &endpoint.streams) {
             (Some(ring), _) => ring,
