@@ -348,6 +348,8 @@ impl<D: Subject> Trial<D> {
             }
         }
         self.rig.unplug(self.port);
+        // Whose controller was started again is there in a moment.
+        self.check_neighbour();
         let used = self.rig.pool_used();
         assert_eq!(used, self.held, "the pool: {}", self.describe());
         // It is found late where the controller has died in silence.
