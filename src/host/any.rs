@@ -11,7 +11,7 @@ use super::emergency::EmergencyStop;
 use super::traits::{Devices, Endpoints, HostController, Hubs, RootPorts};
 use super::types::{
     Addressing, Attachment, Capabilities, DeviceHandle, EndpointConfig, EndpointHandle, Event,
-    HostError, HubInfo, PortProtocol, PortStatus, Report, Requirement, RootPort, Sequence, Token,
+    Handling, HostError, HubInfo, PortProtocol, PortStatus, Requirement, RootPort, Sequence, Token,
     Transfer, TransferEnd,
 };
 #[cfg(feature = "xhci")]
@@ -19,7 +19,6 @@ use super::xhci::Xhci;
 use crate::dma::{Pool, Segment};
 use crate::mmio::Bus;
 use crate::time::Instant;
-use crate::usb::setup::Direction;
 
 /// A controller of any kind that was built in.
 #[derive(Debug)]
@@ -129,7 +128,7 @@ impl<B: Bus> HostController for Controller<'_, B> {
         pass!(self, driver => driver.poll(pool, now))
     }
 
-    #[inline]
+    #[inline(always)]
     fn take_end(&mut self) -> Option<TransferEnd> {
         pass!(self, driver => driver.take_end())
     }
@@ -231,33 +230,29 @@ impl<B: Bus> Endpoints for Controller<'_, B> {
         pass!(self, driver => driver.send(endpoint, transfer))
     }
 
-    #[inline]
+    #[inline(always)]
     fn send_segment(
         &mut self,
         endpoint: EndpointHandle,
-        stream: u16,
         token: Token,
-        direction: Direction,
         segment: Segment,
-        report: Report,
+        handling: Handling,
     ) -> Result<(), HostError> {
-        pass!(self, driver => driver.send_segment(endpoint, stream, token, direction, segment, report))
+        pass!(self, driver => driver.send_segment(endpoint, token, segment, handling))
     }
 
     #[inline]
     fn submit_segment(
         &mut self,
         endpoint: EndpointHandle,
-        stream: u16,
         token: Token,
-        direction: Direction,
         segment: Segment,
-        report: Report,
+        handling: Handling,
     ) -> Result<(), HostError> {
-        pass!(self, driver => driver.submit_segment(endpoint, stream, token, direction, segment, report))
+        pass!(self, driver => driver.submit_segment(endpoint, token, segment, handling))
     }
 
-    #[inline]
+    #[inline(always)]
     fn hold_segment(
         &mut self,
         endpoint: EndpointHandle,

@@ -19,6 +19,6 @@ pub use fault::{CapabilityField, ControllerFault, Slice};
 pub use traits::{Devices, Endpoints, HostController, Hubs, RootPorts};
 pub use types::{
     Addressing, Attachment, Capabilities, DeviceHandle, EndpointConfig, EndpointHandle,
-    EndpointKind, Event, HostError, HubInfo, Outcome, PortProtocol, PortStatus, Report,
+    EndpointKind, Event, Handling, HostError, HubInfo, Outcome, PortProtocol, PortStatus, Report,
     Requirement, RootPort, Sequence, Token, Transfer, TransferEnd, Translator,
 };

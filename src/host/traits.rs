@@ -12,12 +12,11 @@
 
 use super::types::{
     Addressing, Attachment, Capabilities, DeviceHandle, EndpointConfig, EndpointHandle, Event,
-    HostError, HubInfo, PortProtocol, PortStatus, Report, Requirement, RootPort, Sequence, Token,
+    Handling, HostError, HubInfo, PortProtocol, PortStatus, Requirement, RootPort, Sequence, Token,
     Transfer, TransferEnd,
 };
 use crate::dma::{Pool, Segment};
 use crate::time::Instant;
-use crate::usb::setup::Direction;
 
 /// Part one: the controller as a whole.
 pub trait HostController {
@@ -200,21 +199,11 @@ pub trait Endpoints {
     fn send_segment(
         &mut self,
         endpoint: EndpointHandle,
-        stream: u16,
         token: Token,
-        direction: Direction,
         segment: Segment,
-        report: Report,
+        handling: Handling,
     ) -> Result<(), HostError> {
-        let transfer = Transfer {
-            token,
-            setup: None,
-            direction,
-            segments: &[segment],
-            report,
-            stream,
-        };
-        self.send(endpoint, &transfer)
+        self.send(endpoint, &handling.of(token, &segment))
     }
 
     /// The same, but the controller may not see it before [`Endpoints::kick`].
@@ -226,21 +215,11 @@ pub trait Endpoints {
     fn submit_segment(
         &mut self,
         endpoint: EndpointHandle,
-        stream: u16,
         token: Token,
-        direction: Direction,
         segment: Segment,
-        report: Report,
+        handling: Handling,
     ) -> Result<(), HostError> {
-        let transfer = Transfer {
-            token,
-            setup: None,
-            direction,
-            segments: &[segment],
-            report,
-            stream,
-        };
-        self.submit(endpoint, &transfer)
+        self.submit(endpoint, &handling.of(token, &segment))
     }
 
     /// Queues one segment behind the newest transfer of a bulk endpoint, but keeps it from the controller

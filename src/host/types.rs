@@ -163,6 +163,52 @@ pub enum Report {
     Unexpected,
 }
 
+/// How a transfer of one segment is made. Small, so that it is passed in one register.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Handling {
+    /// The stream, or 0.
+    pub stream: u16,
+    /// Which way the data goes.
+    pub direction: Direction,
+    /// When to report.
+    pub report: Report,
+}
+
+impl Handling {
+    /// From the device, on no stream.
+    #[must_use]
+    pub const fn inward(report: Report) -> Self {
+        Self {
+            stream: 0,
+            direction: Direction::In,
+            report,
+        }
+    }
+
+    /// To the device, on no stream.
+    #[must_use]
+    pub const fn outward(report: Report) -> Self {
+        Self {
+            stream: 0,
+            direction: Direction::Out,
+            report,
+        }
+    }
+
+    /// The transfer of a segment.
+    #[must_use]
+    pub fn of(self, token: Token, segment: &Segment) -> Transfer<'_> {
+        Transfer {
+            token,
+            setup: None,
+            direction: self.direction,
+            segments: core::slice::from_ref(segment),
+            report: self.report,
+            stream: self.stream,
+        }
+    }
+}
+
 /// A transfer to submit.
 #[derive(Clone, Copy, Debug)]
 pub struct Transfer<'t> {

@@ -101,7 +101,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn is_idle(&self, function: u8) -> bool {
         let slot = self.functions.get(usize::from(function));
         slot.is_some_and(|slot| slot.function.is_idle())

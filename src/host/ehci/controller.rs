@@ -490,18 +490,19 @@ impl<B: Bus> HostController for Ehci<'_, B> {
             self.stirred = false;
             self.last_activity = now;
         }
-        if self.active.is_over() {
-            self.active.restart();
+        if self.active.set().is_empty() {
             return None;
         }
+        self.active.restart_if_over();
         self.scan()
     }
 
     #[inline]
     fn take_end(&mut self) -> Option<TransferEnd> {
-        if self.active.is_over() {
+        if self.active.set().is_empty() {
             return None;
         }
+        self.active.restart_if_over();
         self.take_good_end()
     }
 

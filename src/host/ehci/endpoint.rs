@@ -12,17 +12,17 @@
 //! ```
 
 use super::periodic::Slot;
-use super::queue::{Prepared, Queue, Span, token_of};
+use super::queue::{Prepared, Queue, Span, Watched};
 use super::queue_head::{self, Identity};
 use super::storage::{NO_RECORD, Records};
 use super::transfer::{Ending, TransferRecord};
-use super::transfer_descriptor::{STRIDE, TOKEN, Token as QtdToken};
-use crate::dma::{self, Pinned, Segment};
+use super::transfer_descriptor::{TOKEN, Token as QtdToken};
+use crate::dma::{self, Segment};
 use crate::host::{
-    EndpointHandle, Event, HostError, Outcome, Report, Sequence, Token, Transfer, TransferEnd,
+    EndpointHandle, Event, Handling, HostError, Outcome, Report, Sequence, Token, Transfer,
+    TransferEnd,
 };
 use crate::time::Instant;
-use crate::usb::setup::Direction;
 
 /// Why an endpoint leaves its schedule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -96,7 +96,7 @@ pub struct EndpointRecord {
     /// The most transfers in flight.
     pub(super) limit: u8,
     /// The qTD that is to end next, if anything is in flight.
-    watched: Option<Pinned<STRIDE>>,
+    watched: Option<Watched>,
 }
 
 impl EndpointRecord {
@@ -180,11 +180,11 @@ impl EndpointRecord {
     pub(super) fn submit_one(
         &mut self,
         records: &mut Records<'_>,
-        (token, report): (Token, Report),
-        direction: Direction,
+        token: Token,
         piece: &Segment,
+        handling: Handling,
     ) -> bool {
-        let Some(prepared) = self.prepare_one(records, (token, report), direction, piece) else {
+        let Some(prepared) = self.prepare_one(records, token, piece, handling) else {
             return false;
         };
         if let Some(queue) = &self.queue {
@@ -194,6 +194,7 @@ impl EndpointRecord {
     }
 
     /// The same for a read that is kept from the controller until all that is in flight has ended well.
+    #[inline]
     pub(super) fn keep_one(
         &mut self,
         records: &mut Records<'_>,
@@ -204,8 +205,8 @@ impl EndpointRecord {
         if self.kept.is_some() {
             return false;
         }
-        let what = (token, Report::Always);
-        let Some(prepared) = self.prepare_one(records, what, Direction::In, piece) else {
+        let handling = Handling::inward(Report::Always);
+        let Some(prepared) = self.prepare_one(records, token, piece, handling) else {
             return false;
         };
         self.kept = Some(prepared);
@@ -221,18 +222,18 @@ impl EndpointRecord {
     fn prepare_one(
         &mut self,
         records: &mut Records<'_>,
-        (token, report): (Token, Report),
-        direction: Direction,
+        token: Token,
         piece: &Segment,
+        handling: Handling,
     ) -> Option<Prepared> {
         if self.in_flight == self.limit {
             return None;
         }
         let queue = self.queue.as_mut()?;
-        let prepared = queue.prepare_one(direction, report, piece)?;
+        let prepared = queue.prepare_one(handling.direction, handling.report, piece)?;
         let record = TransferRecord {
             token,
-            report,
+            report: handling.report,
             span: prepared.span,
             length: piece.length(),
             ..TransferRecord::EMPTY
@@ -365,7 +366,7 @@ impl EndpointRecord {
     /// memory.
     #[inline]
     pub(super) fn read_ended(&self) -> Option<QtdToken> {
-        let token = token_of(&self.watched?);
+        let token = self.watched?.read_token();
         (!token.is_set(TOKEN::ACTIVE)).then_some(token)
     }
 

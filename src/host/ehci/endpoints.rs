@@ -14,12 +14,11 @@ use super::schedule::Doorbell;
 use super::storage::CALL;
 use crate::dma::{self, Class, Owner, Pool, Rules, Segment};
 use crate::host::{
-    DeviceHandle, EndpointConfig, EndpointHandle, EndpointKind, Endpoints, Event, HostError,
-    Outcome, Report, Sequence, Token, Transfer, TransferEnd,
+    DeviceHandle, EndpointConfig, EndpointHandle, EndpointKind, Endpoints, Event, Handling,
+    HostError, Outcome, Sequence, Token, Transfer, TransferEnd,
 };
 use crate::mmio::Bus;
 use crate::time::{Duration, Instant};
-use crate::usb::setup::Direction;
 
 /// The longest packet of an endpoint without high bandwidth (`USB 2.0 §5.7.3`).
 const LONGEST_PACKET: u16 = 1024;
@@ -281,15 +280,13 @@ impl<B: Bus> Endpoints for Ehci<'_, B> {
     fn send_segment(
         &mut self,
         endpoint: EndpointHandle,
-        stream: u16,
         token: Token,
-        direction: Direction,
         segment: Segment,
-        report: Report,
+        handling: Handling,
     ) -> Result<(), HostError> {
-        let queued = self.submit_segment(endpoint, stream, token, direction, segment, report);
+        let queued = self.submit_segment(endpoint, token, segment, handling);
         if queued.is_ok() {
-            self.kick(endpoint, stream);
+            self.kick(endpoint, handling.stream);
         }
         queued
     }
@@ -298,28 +295,18 @@ impl<B: Bus> Endpoints for Ehci<'_, B> {
     fn submit_segment(
         &mut self,
         endpoint: EndpointHandle,
-        stream: u16,
         token: Token,
-        direction: Direction,
         segment: Segment,
-        report: Report,
+        handling: Handling,
     ) -> Result<(), HostError> {
         let place = self.endpoints.get_mut(usize::from(endpoint.index));
         if let Some(found) = place.filter(|found| found.is_live(endpoint))
-            && found.submit_one(&mut self.records, (token, report), direction, &segment)
+            && found.submit_one(&mut self.records, token, &segment, handling)
         {
             self.active.insert(endpoint.index);
             return Ok(());
         }
-        let transfer = Transfer {
-            token,
-            setup: None,
-            direction,
-            segments: &[segment],
-            report,
-            stream,
-        };
-        self.submit_otherwise(endpoint, &transfer)
+        self.submit_otherwise(endpoint, &handling.of(token, &segment))
     }
 
     fn hold_segment(

@@ -43,7 +43,9 @@ impl<B: Bus> InterruptHalf<'_, B> {
             return false;
         }
         // Noted before it is cleared: the driver may look at the register in between.
-        self.signal.raise(changes & !COMPLETIONS);
+        if changes & !COMPLETIONS != 0 {
+            self.signal.raise(changes & !COMPLETIONS);
+        }
         self.registers
             .change(USBSTS_REGISTER, ChangeBits::none().clearing(changes));
         true

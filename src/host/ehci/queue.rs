@@ -52,6 +52,18 @@ pub(super) struct Queue {
     pub(super) wide: bool,
 }
 
+/// A qTD whose token is looked at again and again.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Watched(Pinned<STRIDE>);
+
+impl Watched {
+    /// One read of memory.
+    #[inline]
+    pub(super) fn read_token(&self) -> Token {
+        Token::new(self.0.block().read32::<STATUS>())
+    }
+}
+
 /// How many qTDs an endpoint needs: for its transfers, and one to stop at. `None` if that is more
 /// than a queue can count.
 pub(super) fn descriptors(config: &EndpointConfig) -> Option<u16> {
@@ -156,16 +168,16 @@ impl Queue {
         }
     }
 
-    /// The qTD at `position`, whose token is to be looked at often ([`token_of`]).
+    /// The qTD at `position`, to be looked at often.
     #[inline]
-    pub(super) fn watch(&self, position: u16) -> Pinned<STRIDE> {
-        self.row.pin(Self::place(position))
+    pub(super) fn watch(&self, position: u16) -> Watched {
+        Watched(self.row.pin(Self::place(position)))
     }
 
     /// The token of the qTD at `position`.
     #[inline]
     pub(super) fn read_token(&self, position: u16) -> Token {
-        token_of(&self.watch(position))
+        self.watch(position).read_token()
     }
 
     /// How many bytes the qTD at `position` was made for.
@@ -207,10 +219,4 @@ impl Queue {
 /// The devices' address of the queue head in `memory`, for a schedule's pointer.
 pub(super) fn link(memory: &Allocation) -> u32 {
     queue_head::link_to(memory.bus())
-}
-
-/// The token of a qTD.
-#[inline]
-pub(super) fn token_of(descriptor: &Pinned<STRIDE>) -> Token {
-    Token::new(descriptor.block().read32::<STATUS>())
 }

@@ -318,10 +318,12 @@ impl Round {
         self.left &= self.left.wrapping_sub(1);
     }
 
-    /// Whether everybody has had a turn: [`Round::peek`] would name nobody.
+    /// Begins the next round if everybody has had a turn.
     #[inline]
-    pub(super) fn is_over(&self) -> bool {
-        self.left == 0 && u32::from(self.set.summary) >> self.next == 0
+    pub(super) fn restart_if_over(&mut self) {
+        if self.left == 0 && u32::from(self.set.summary) >> self.next == 0 {
+            self.restart();
+        }
     }
 
     /// Begins the next round.

@@ -117,6 +117,9 @@ impl<B: Bus> HostController for Xhci<'_, B> {
 
     #[inline]
     fn take_end(&mut self) -> Option<TransferEnd> {
+        if !self.has_events() {
+            return None;
+        }
         self.take_good_end()
     }
 

@@ -12,7 +12,7 @@ use super::transfer::TransferRing;
 use super::{Xhci, context, device_at, endpoint_at};
 use crate::dma::{Allocation, Pool, Segment, release};
 use crate::host::{
-    DeviceHandle, EndpointConfig, EndpointHandle, EndpointKind, Endpoints, HostError, Report,
+    DeviceHandle, EndpointConfig, EndpointHandle, EndpointKind, Endpoints, Handling, HostError,
     Sequence, Token, Transfer, TransferEnd,
 };
 use crate::mmio::Bus;
@@ -296,22 +296,20 @@ impl<B: Bus> Endpoints for Xhci<'_, B> {
     fn send_segment(
         &mut self,
         endpoint: EndpointHandle,
-        stream: u16,
         token: Token,
-        direction: Direction,
         segment: Segment,
-        report: Report,
+        handling: Handling,
     ) -> Result<(), HostError> {
         let place = self.endpoints.get_mut(usize::from(endpoint.index));
         if let Some(record) = place.filter(|record| record.takes_transfers(endpoint))
-            && let Some(ring) = record.ring(self.streams, stream)
-            && ring.submit_segment(&mut self.records, token, segment, report)
+            && let Some(ring) = record.ring(self.streams, handling.stream)
+            && ring.submit_segment(&mut self.records, token, segment, handling.report)
         {
             release();
-            self.blocks.ring(record.slot, record.dci, stream);
+            self.blocks.ring(record.slot, record.dci, handling.stream);
             return Ok(());
         }
-        self.send_otherwise(endpoint, stream, token, direction, segment, report)
+        self.send_otherwise(endpoint, token, segment, handling)
     }
 
     #[inline(never)]
@@ -388,21 +386,11 @@ impl<B: Bus> Xhci<'_, B> {
     fn send_otherwise(
         &mut self,
         endpoint: EndpointHandle,
-        stream: u16,
         token: Token,
-        direction: Direction,
         segment: Segment,
-        report: Report,
+        handling: Handling,
     ) -> Result<(), HostError> {
-        let transfer = Transfer {
-            token,
-            setup: None,
-            direction,
-            segments: &[segment],
-            report,
-            stream,
-        };
-        self.send(endpoint, &transfer)
+        self.send(endpoint, &handling.of(token, &segment))
     }
 
     /// The endpoint is open, its device is not being closed, and no operation is under way.

@@ -101,13 +101,11 @@ impl<B: Bus> Xhci<'_, B> {
             return None;
         }
         let (slot, dci) = (event.slot(), event.dci());
-        let mut place = self.recent.place(dci);
-        let guess = self.endpoints.get(place);
-        if !guess.is_some_and(|endpoint| endpoint.is_known_as(slot, dci)) {
-            place = place_of(self.devices, slot, dci)?;
-            self.recent.remember(dci, place);
-        }
-        let endpoint = self.endpoints.get_mut(place)?;
+        let place = self.recent.place(dci);
+        let endpoint = self.endpoints.get_mut(place);
+        let Some(endpoint) = endpoint.filter(|endpoint| endpoint.is_known_as(slot, dci)) else {
+            return self.look_for(slot, dci, end);
+        };
         let ring = match (&mut endpoint.transfers, &endpoint.streams) {
             (Some(ring), _) => ring,
             (None, Some(set)) => set.ring_at(self.streams, event.parameter)?,
@@ -119,6 +117,17 @@ impl<B: Bus> Xhci<'_, B> {
             return Some(self.after_end(end, place, at));
         }
         Some(Taken::End)
+    }
+
+    /// The guess where an endpoint lies was wrong: finds out, and takes the event if it is right then.
+    #[inline(never)]
+    fn look_for(&mut self, slot: u8, dci: u8, end: &mut TransferEnd) -> Option<Taken> {
+        let place = place_of(self.devices, slot, dci)?;
+        if !self.endpoints.get(place)?.is_known_as(slot, dci) {
+            return None;
+        }
+        self.recent.remember(dci, place);
+        Some(self.take_one(end))
     }
 
     /// What comes after the good end of a transfer, where something does: a transfer was held behind it, or

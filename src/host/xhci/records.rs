@@ -71,6 +71,8 @@ pub(super) struct Chain {
     head: usize,
     tail: usize,
     count: usize,
+    /// The newest one is quiet.
+    ends_quietly: bool,
 }
 
 impl Chain {
@@ -86,11 +88,14 @@ impl Chain {
         self.count >= self.capacity
     }
 
-    /// Drops all transfers.
+    /// Drops all transfers, if the newest is a quiet one.
     #[inline]
-    pub(super) fn drop_all(&mut self) {
-        self.head = self.tail;
-        self.count = 0;
+    pub(super) fn drop_quiet(&mut self) -> bool {
+        if self.ends_quietly {
+            self.head = self.tail;
+            self.count = 0;
+        }
+        self.ends_quietly
     }
 
     /// Where the `number`-th oldest transfer lies in the slice; `number` is at most `count`.
@@ -141,6 +146,7 @@ impl<'s> Records<'s> {
             head: base,
             tail: base,
             count: 0,
+            ends_quietly: false,
         })
     }
 
@@ -159,6 +165,7 @@ impl<'s> Records<'s> {
     #[inline]
     pub(super) fn push(&mut self, chain: &mut Chain, record: TransferRecord) {
         if let Some(slot) = self.all.get_mut(chain.tail) {
+            chain.ends_quietly = record.quiet;
             *slot = record;
             chain.count += 1;
             chain.tail += 1;

@@ -88,6 +88,7 @@ impl ProducerRing {
     }
 
     /// Where the next block will be written.
+    #[inline]
     pub(super) fn enqueue(&self) -> u32 {
         self.enqueue
     }

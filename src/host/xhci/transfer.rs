@@ -166,14 +166,14 @@ impl TransferRing {
         token: Token,
         segment: Segment,
     ) -> bool {
-        let count = self.chain.count();
-        if count == 0 || !self.takes_block(segment) {
-            return false;
-        }
-        let newest = records.get(&self.chain, count - 1);
-        let Some(behind) = newest.map(|record| record.last) else {
+        // The newest transfer ends right before the next block.
+        let behind = self.ring.enqueue().checked_sub(1);
+        let Some(behind) = behind.filter(|_| self.chain.count() != 0) else {
             return false;
         };
+        if !self.takes_block(segment) {
+            return false;
+        }
         let Some(place) = self.ring.reserve(1) else {
             return false;
         };
@@ -463,16 +463,9 @@ impl TransferRing {
     /// Counts all transfers up to the newest quiet one as done.
     #[inline]
     pub(super) fn retire(&mut self, records: &mut Records<'_>) {
-        let Some(newest) = self.chain.count().checked_sub(1) else {
-            return;
-        };
-        let is_quiet = records
-            .get(&self.chain, newest)
-            .is_some_and(|newest| newest.quiet);
-        if is_quiet {
-            self.chain.drop_all();
+        if self.chain.drop_quiet() {
             self.ring.give_all_back();
-        } else {
+        } else if self.chain.count() != 0 {
             self.retire_some(records);
         }
     }

@@ -91,6 +91,14 @@ impl Cdb {
         }
     }
 
+    /// A block of 16 bytes as two little-endian numbers.
+    const fn sixteen_in_words(first: u64, last: u64) -> Self {
+        Self {
+            words: [first, last],
+            length: 16,
+        }
+    }
+
     const fn twelve(bytes: [u8; 12]) -> Self {
         let [a, b, c, d, e, f, g, h, i, j, k, l] = bytes;
         Self::padded([a, b, c, d, e, f, g, h, i, j, k, l, 0, 0, 0, 0], 12)

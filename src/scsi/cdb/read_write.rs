@@ -111,15 +111,20 @@ const fn block(ten: u8, sixteen: u8, access: UnitAccess, extent: Extent) -> Cdb 
         let [high, low] = blocks.to_be_bytes();
         return Cdb::ten_in_words(head | number | (high as u64) << 56, low as u16);
     }
-    block_of_sixteen(sixteen, flags, extent)
+    let (first, last) = words_of_sixteen(sixteen, flags, extent);
+    Cdb::sixteen_in_words(first, last)
 }
 
+/// A block of 16 bytes as two little-endian numbers.
 #[cold]
 #[inline(never)]
-const fn block_of_sixteen(operation: u8, flags: u8, extent: Extent) -> Cdb {
+const fn words_of_sixteen(operation: u8, flags: u8, extent: Extent) -> (u64, u64) {
     let [a, b, c, d, e, f, g, h] = extent.lba.to_be_bytes();
     let [k, l, m, n] = extent.blocks.to_be_bytes();
-    Cdb::sixteen([operation, flags, a, b, c, d, e, f, g, h, k, l, m, n, 0, 0])
+    (
+        u64::from_le_bytes([operation, flags, a, b, c, d, e, f]),
+        u64::from_le_bytes([g, h, k, l, m, n, 0, 0]),
+    )
 }
 
 #[cfg(test)]

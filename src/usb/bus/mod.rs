@@ -26,8 +26,8 @@ use super::port::PortEntry;
 use super::speed::Speed;
 use crate::dma::{Pool, Segment, SegmentRules};
 use crate::host::{
-    Capabilities, ControllerFault, Devices, EndpointHandle, Endpoints, Event, HostController,
-    HostError, Hubs, Report, RootPort, RootPorts, Token, Transfer, TransferEnd,
+    Capabilities, ControllerFault, Devices, EndpointHandle, Endpoints, Event, Handling,
+    HostController, HostError, Hubs, Report, RootPort, RootPorts, Token, Transfer, TransferEnd,
 };
 use crate::platform::ControllerId;
 use crate::time::Instant;
@@ -268,14 +268,22 @@ impl<'s, C: Driver> Bus<'s, C> {
     /// `None` says nothing.
     #[inline]
     pub fn take_end(&mut self) -> Option<TransferEnd> {
-        let driver = self.controllers.get_mut(self.cursor)?.driver.as_mut()?;
-        if self.taken == SHARE || !driver.has_events() {
+        if self.taken == SHARE {
             return None;
         }
-        let end = driver.take_end()?;
-        self.taken += 1;
-        // Control transfers do not end so; whatever else there was, nobody waits for it.
-        token::is_of_function(end.token).then_some(end)
+        for slot in self.controllers.get_mut(self.cursor..)? {
+            let driver = slot.driver.as_mut()?;
+            if let Some(end) = driver.take_end() {
+                self.taken += 1;
+                // Control transfers do not end so; whatever else there was, nobody waits for it.
+                return token::is_of_function(end.token).then_some(end);
+            }
+            if driver.has_events() {
+                // Something else comes first.
+                return None;
+            }
+        }
+        None
     }
 
     /// Gives every controller its turn, up to the first event that a driver must know.
@@ -638,15 +646,13 @@ impl<'s, C: Driver> Bus<'s, C> {
         segment: Segment,
         report: Report,
     ) -> Result<(), HostError> {
-        let direction = pipe.address.direction();
-        self.transfer_driver(pipe.controller)?.send_segment(
-            pipe.handle,
+        let handling = Handling {
             stream,
-            token,
-            direction,
-            segment,
+            direction: pipe.address.direction(),
             report,
-        )
+        };
+        self.transfer_driver(pipe.controller)?
+            .send_segment(pipe.handle, token, segment, handling)
     }
 
     /// Queues a segment behind the newest transfer of a pipe, to be seen by the controller when that one has

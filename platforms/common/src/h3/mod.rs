@@ -79,7 +79,8 @@ impl<B: H3Board> Board for H3<B> {
     }
 
     fn interrupt() {
-        while let Some(interrupt) = GIC.acknowledge() {
+        // One at a time: what else is pending interrupts again.
+        if let Some(interrupt) = GIC.acknowledge() {
             if timer::INTERRUPTS.contains(&interrupt.id()) {
                 timer::disarm();
                 TICKS.fetch_add(1, Ordering::Relaxed);

@@ -2,7 +2,7 @@
 //! way of the good ends.
 
 use super::*;
-use crate::host::TransferEnd;
+use crate::host::{Handling, TransferEnd};
 
 /// Data of 4 KiB, and a status kept back behind them.
 fn read(bench: &mut Bench<'_>, bulk_in: EndpointHandle) {
@@ -116,10 +116,12 @@ fn one_piece_goes_as_any_transfer_does_and_may_be_full_or_too_long_for_a_qtd() {
         let (_, bulk_in, bulk_out) = bench.disk();
         let send = |bench: &mut Bench<'_>, token, length| {
             let piece = segment(0x2000, length);
-            let out = Direction::Out;
-            bench
-                .ehci
-                .send_segment(bulk_out, 0, Token(token), out, piece, Report::Always)
+            bench.ehci.send_segment(
+                bulk_out,
+                Token(token),
+                piece,
+                Handling::outward(Report::Always),
+            )
         };
         bench.bus.accesses();
         for token in [1, 2, 3] {
@@ -141,7 +143,7 @@ fn one_piece_goes_as_any_transfer_does_and_may_be_full_or_too_long_for_a_qtd() {
         let refused =
             bench
                 .ehci
-                .send_segment(stale, 0, Token(9), Direction::In, piece, Report::Always);
+                .send_segment(stale, Token(9), piece, Handling::inward(Report::Always));
         assert_eq!(refused, Err(HostError::Stale));
         assert_eq!(bench.bus.accesses(), 0);
     });

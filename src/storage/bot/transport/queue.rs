@@ -5,10 +5,9 @@
 
 use super::{Transport, layout, part};
 use crate::dma::Segment;
-use crate::host::{HostError, Report};
+use crate::host::{Handling, HostError, Report};
 use crate::scsi::cdb::DataPhase;
 use crate::storage::bot::wire::Csw;
-use crate::usb::setup::Direction;
 use crate::usb::{Bus, Driver, Pipe};
 
 /// What is queued behind the data on its pipe before the controller is told.
@@ -39,7 +38,7 @@ impl Transport {
 
     /// Queues wrapper, data in one piece, and status: what [`Transport::queue_command`] and
     /// [`Transport::queue_rest`] do for nearly every command.
-    #[inline]
+    #[inline(always)]
     pub(super) fn send_whole<C: Driver>(
         &self,
         bus: &mut Bus<'_, C>,
@@ -47,32 +46,25 @@ impl Transport {
     ) -> Result<(), HostError> {
         let (out, inward) = (self.bulk_out.handle, self.bulk_in.handle);
         let driver = bus.transfer_driver(self.bulk_out.controller)?;
-        let token = self.token_of(part::COMMAND);
-        driver.send_segment(
-            out,
-            0,
-            token,
-            Direction::Out,
-            self.wrapper,
-            Report::Unexpected,
-        )?;
+        let quiet = Handling::outward(Report::Unexpected);
+        driver.send_segment(out, self.token_of(part::COMMAND), self.wrapper, quiet)?;
         let token = self.token_of(part::DATA);
+        let told = Handling::inward(Report::Always);
         match self.announced {
             DataPhase::In(_) if self.holding => {
-                driver.send_segment(inward, 0, token, Direction::In, data, Report::Always)?;
+                driver.send_segment(inward, token, data, told)?;
                 return driver.hold_segment(inward, self.token_of(part::STATUS), self.status);
             }
             DataPhase::In(_) => {
-                let report = self.report_of_data();
-                driver.submit_segment(inward, 0, token, Direction::In, data, report)?;
+                let handling = Handling::inward(self.report_of_data());
+                driver.submit_segment(inward, token, data, handling)?;
             }
             DataPhase::Out(_) | DataPhase::None => {
-                let report = self.report_of_data();
-                driver.send_segment(out, 0, token, Direction::Out, data, report)?;
+                let handling = Handling::outward(self.report_of_data());
+                driver.send_segment(out, token, data, handling)?;
             }
         }
-        let token = self.token_of(part::STATUS);
-        driver.send_segment(inward, 0, token, Direction::In, self.status, Report::Always)
+        driver.send_segment(inward, self.token_of(part::STATUS), self.status, told)
     }
 
     /// What is told of the data where the status is queued behind them.

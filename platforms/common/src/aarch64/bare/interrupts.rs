@@ -25,14 +25,12 @@ pub fn mask() {
 #[inline(never)]
 pub fn sleep_unless(ready: impl FnOnce() -> bool, deadline: u64) {
     mask();
-    let left = deadline.saturating_sub(timer::microseconds());
-    if left != 0 && !ready() {
-        timer::arm(left);
+    if deadline > timer::microseconds() && !ready() {
+        timer::arm(deadline);
         barrier::dsb(barrier::SY);
         asm::wfi();
     }
     unmask();
     // The pending interrupt is taken here.
     barrier::isb(barrier::SY);
-    timer::disarm();
 }

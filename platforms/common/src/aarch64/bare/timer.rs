@@ -51,21 +51,35 @@ fn measure_tick() -> u64 {
 /// The longest time that the timer can be set for, in ticks.
 const MOST_TICKS: u64 = i32::MAX as u64;
 
-/// Has the timer interrupt when so many microseconds have passed; earlier where they are more than
-/// the timer can count.
+/// When the timer will interrupt, in microseconds; `u64::MAX` if it is off.
+static ARMED: AtomicU64 = AtomicU64::new(u64::MAX);
+
+/// Has the timer interrupt at `deadline` at the latest. One that is to interrupt earlier is left as it is:
+/// nearly every wait has a deadline of seconds, and nearly none lasts so long.
 #[inline]
-pub fn arm(microseconds: u64) {
+pub fn arm(deadline: u64) {
+    if ARMED.load(Ordering::Relaxed) > deadline {
+        set(deadline);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn set(deadline: u64) {
+    let left = deadline.saturating_sub(microseconds());
     // Rounded up, so that the time has passed when the interrupt comes.
-    let ticks = microseconds.saturating_mul(frequency()) / SECOND + 1;
+    let ticks = left.saturating_mul(frequency()) / SECOND + 1;
     CNTV_TVAL_EL0.set(ticks.min(MOST_TICKS));
     CNTV_CTL_EL0.write(CNTV_CTL_EL0::ENABLE::SET);
     barrier::isb(barrier::SY);
+    ARMED.store(deadline, Ordering::Relaxed);
 }
 
 /// Takes the timer's interrupt back.
 pub fn disarm() {
     CNTV_CTL_EL0.write(CNTV_CTL_EL0::ENABLE::CLEAR);
     barrier::isb(barrier::SY);
+    ARMED.store(u64::MAX, Ordering::Relaxed);
 }
 
 /// Waits for `duration` microseconds without sleeping.

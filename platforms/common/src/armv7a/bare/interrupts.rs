@@ -22,10 +22,11 @@ pub fn mask() {
 /// not at all where `ready` says so. Called with interrupts unmasked.
 ///
 /// No interrupt can slip in between the question and the sleep: they are masked there, and a
-/// pending masked interrupt ends WFI (DDI 0406C §B1.8.14).
+/// pending masked interrupt ends WFI (DDI 0406C §B1.8.14). So does the timer's, at once, where the
+/// deadline has passed already.
 pub fn sleep_unless(ready: impl FnOnce() -> bool, deadline: u64) {
     mask();
-    if !ready() && timer::microseconds() < deadline {
+    if !ready() {
         timer::arm(deadline);
         dsb();
         wfi();
@@ -33,5 +34,4 @@ pub fn sleep_unless(ready: impl FnOnce() -> bool, deadline: u64) {
     unmask();
     // The pending interrupt is taken here.
     isb();
-    timer::disarm();
 }

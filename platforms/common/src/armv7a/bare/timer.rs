@@ -3,6 +3,8 @@
 //! The physical timer and counter are used: the offset of the virtual ones is unknown where a boot
 //! loader starts us in the secure world (DDI 0406C §B8.1.4). Read first: DDI 0406C §B8.1.
 
+use core::sync::atomic::{AtomicU64, Ordering};
+
 use aarch32_cpu::asm::isb;
 use aarch32_cpu::register::{CntPct, Cntfrq, CntpCtl, CntpCval};
 
@@ -31,8 +33,21 @@ pub fn microseconds() -> u64 {
     }
 }
 
-/// Has the timer interrupt at `deadline` (of [`microseconds`]), at once if that has passed.
+/// When the timer will interrupt, in microseconds; `u64::MAX` if it is off.
+static ARMED: AtomicU64 = AtomicU64::new(u64::MAX);
+
+/// Has the timer interrupt at `deadline` (of [`microseconds`]) at the latest, at once if that has passed.
+/// One that is to interrupt earlier is left as it is: nearly every wait has a deadline of seconds, and
+/// nearly none lasts so long.
 pub fn arm(deadline: u64) {
+    if ARMED.load(Ordering::Relaxed) > deadline {
+        set(deadline);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn set(deadline: u64) {
     let ticks = match frequency() {
         CRYSTAL_FREQUENCY => deadline.saturating_mul(CRYSTAL),
         frequency => {
@@ -45,12 +60,14 @@ pub fn arm(deadline: u64) {
     CntpCval::write(CntpCval(ticks));
     CntpCtl::write(CntpCtl::new_with_raw_value(0).with_enable(true));
     isb();
+    ARMED.store(deadline, Ordering::Relaxed);
 }
 
 /// Takes the timer's interrupt back.
 pub fn disarm() {
     CntpCtl::write(CntpCtl::new_with_raw_value(0));
     isb();
+    ARMED.store(u64::MAX, Ordering::Relaxed);
 }
 
 /// Waits for `duration` microseconds without sleeping.
