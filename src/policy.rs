@@ -45,6 +45,20 @@ pub enum UasUse {
     Never,
 }
 
+/// Whom UAS's failures are blamed on: what is tried before UAS is left, and for how long it stays left
+/// then ([`Policy::uas_resets`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum UasFallback {
+    /// The device: most bridges that hang under UAS do so on every controller. It is used over
+    /// Bulk-Only until it is pulled, and its neighbours are left in peace for it.
+    #[default]
+    UntilUnplugged,
+    /// Its controller, for chips whose streams are said to hang (RK3328). It is started again before
+    /// UAS is left. Then every device that is plugged into it is used over Bulk-Only, if it can be,
+    /// for as long as this host lives: until the next start of the machine, mostly.
+    UntilRestart,
+}
+
 /// Which devices are asked questions that a disk can be used without, and sent commands that few
 /// hosts send: REPORT LUNS, mode page 08, forced unit access, WRITE SAME.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -95,12 +109,14 @@ pub struct Policy {
     pub task_management: Duration,
     /// Whether UAS is used at all.
     pub uas: UasUse,
-    /// A device that speaks UAS and was reset so often within [`Policy::uas_window`] is used over
-    /// Bulk-Only from then on, if it can, until it is pulled. Policy: one reset may be the cable's
-    /// fault.
+    /// A device that speaks UAS and had to be reset so often within [`Policy::uas_window`] is used
+    /// over Bulk-Only from then on, if it can, for as long as [`Policy::uas_fallback`] says. What is
+    /// tried after one fault counts once. Policy: one reset may be the cable's fault.
     pub uas_resets: u8,
-    /// See [`Policy::uas_resets`]. [`Duration::MAX`]: all resets since it was plugged in count.
+    /// See [`Policy::uas_resets`]. [`Duration::MAX`]: all resets count, however long ago.
     pub uas_window: Duration,
+    /// Whom the resets are blamed on, and so for how long a fall-back is remembered.
+    pub uas_fallback: UasFallback,
     /// Which devices are trusted with rare questions and commands.
     pub trust: Trust,
 }
@@ -124,6 +140,7 @@ impl Policy {
         uas: UasUse::WherePossible,
         uas_resets: 2,
         uas_window: Duration::from_secs(60),
+        uas_fallback: UasFallback::UntilUnplugged,
         trust: Trust::ByTransport,
     };
 }

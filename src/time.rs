@@ -41,6 +41,12 @@ impl Duration {
     /// Longer than anything lasts.
     pub const MAX: Self = Self(u64::MAX);
 
+    /// Half of it.
+    #[must_use]
+    pub const fn half(self) -> Self {
+        Self(self.0 / 2)
+    }
+
     /// `microseconds` µs.
     #[must_use]
     pub const fn from_micros(microseconds: u64) -> Self {

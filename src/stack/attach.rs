@@ -10,7 +10,7 @@ use super::recover::Home;
 use crate::platform::Platform;
 use crate::policy::{Policy, UasUse};
 use crate::storage::choose::{Choice, Offer, Way};
-use crate::storage::fallback::Fallback;
+use crate::storage::fallback::FellBack;
 use crate::storage::quirks::{
     Avoidance, Decision, Identity, Quirks, Setting, UasChoice, attached, bulk_only,
 };
@@ -40,8 +40,11 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let Some(known) = self.look_up(&info) else {
             return;
         };
-        let order = known.in_order(&Fallback::NONE, &self.policy);
-        if order.iter().all(Option::is_none) {
+        if known
+            .in_order(None, &self.policy)
+            .iter()
+            .all(Option::is_none)
+        {
             self.bus.set_driver_name(device, known.why_unused());
             return;
         }
@@ -118,12 +121,9 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let slot = slot.ok_or(UsbError::TableFull(Table::Functions))?;
         slot.home = Some(Home::of(info));
         slot.has_bulk_only = known.offer.bulk_only.is_some();
+        let mut reason = self.reason_against_uas(index, info.controller);
         let mut last = UsbError::Disconnected;
-        for choice in known
-            .in_order(&slot.fallback, &self.policy)
-            .into_iter()
-            .flatten()
-        {
+        for choice in known.in_order(reason, &self.policy).into_iter().flatten() {
             let is_uas = matches!(choice.way, Way::Uas(_));
             let decision = if is_uas { known.uas.1 } else { known.bulk_only };
             let opened = self.open(index, info.id, choice, decision, now);
@@ -131,13 +131,14 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             let slot = slot.ok_or(UsbError::TableFull(Table::Functions))?;
             match opened {
                 Ok(()) => {
-                    let usage = known.usage(choice, &slot.fallback);
+                    let usage = known.usage(choice, reason);
                     slot.usage = Some(usage);
                     self.tell_usage(info, usage, &decision);
                     return Ok(usage);
                 }
                 Err(error) if is_uas => {
                     slot.fallback.not_opened(error);
+                    reason = reason.or(slot.fallback.reason());
                     last = error;
                 }
                 Err(error) => last = error,
@@ -213,11 +214,11 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
 impl Known {
     /// The settings to be tried, in this order. UAS is the last resort of a device that has failed
     /// over it, and not used at all where it is known to fail.
-    fn in_order(&self, fallback: &Fallback, policy: &Policy) -> [Option<&Choice>; 2] {
+    fn in_order(&self, fell_back: Option<FellBack>, policy: &Policy) -> [Option<&Choice>; 2] {
         let may = self.uas.0 == UasChoice::Uas && policy.uas == UasUse::WherePossible;
         let uas = self.offer.uas.as_ref().filter(|_| may);
         let bulk_only = self.offer.bulk_only.as_ref();
-        match fallback.reason() {
+        match fell_back {
             Some(_) => [bulk_only, uas],
             None => [uas, bulk_only],
         }
@@ -237,8 +238,8 @@ impl Known {
         }
     }
 
-    fn usage(&self, choice: &Choice, fallback: &Fallback) -> Usage {
-        match (choice.way, self.uas.0, fallback.reason()) {
+    fn usage(&self, choice: &Choice, fell_back: Option<FellBack>) -> Usage {
+        match (choice.way, self.uas.0, fell_back) {
             (Way::Uas(_), ..) => Usage::Uas,
             (Way::BulkOnly(_), UasChoice::BulkOnly(reason), _) => {
                 Usage::BulkOnly(Instead::Avoided(reason))

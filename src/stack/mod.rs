@@ -12,12 +12,14 @@ mod bounce;
 mod disk;
 mod dispatch;
 mod events;
+mod fallback;
 mod holders;
 mod identity;
 mod neighbours;
 mod recover;
 mod report;
 mod requests;
+mod restart;
 mod schedule;
 mod shutdown;
 mod smart;
@@ -72,11 +74,19 @@ pub struct Storage<'s, C> {
     pub units: &'s mut [UnitEntry],
     /// One for each request in flight.
     pub requests: &'s mut [RequestSlot],
-    /// One for each command in flight on a UAS device. A device gets as many in a row as it can use, or
-    /// as there are; without any left, it is used over Bulk-Only.
+    /// One for each command in flight on a UAS device. A device keeps as many in a row as it can use
+    /// ([`Policy::depth`] at most) while it is there, but leaves two to those that come later, or half
+    /// where fewer than four are left: so with two or more a second device always fits, one command at a
+    /// time if need be. For `n` devices at their full depth, `n` times that and two more. A device that
+    /// finds none left is used over Bulk-Only, or not at all if it has no other way
+    /// ([`Table::Commands`](crate::usb::Table)).
     pub commands: &'s mut [CommandSlot],
     /// One for each holder of a disk beyond its first: see [`Host::add_holder`].
     pub holders: &'s mut [HolderEntry],
+    /// One for each controller: how UAS has fared on it, where
+    /// [`UasFallback::UntilRestart`](crate::policy::UasFallback::UntilRestart) is the policy. Without, it
+    /// is remembered until the device is pulled.
+    pub fallbacks: &'s mut [Fallback],
     /// One for each piece of the pool that is held at the same time: about 8 for a controller and 8
     /// for each disk.
     pub pool: &'s mut [PoolRecord],
@@ -95,7 +105,7 @@ pub struct FunctionSlot {
     error: BlockError,
     /// How its device is used.
     usage: Option<Usage>,
-    /// What went wrong while it spoke UAS.
+    /// What went wrong while it spoke UAS, as far as that is the device's own.
     fallback: Fallback,
     /// It could be used over Bulk-Only.
     has_bulk_only: bool,
@@ -125,6 +135,8 @@ pub struct Host<'s, P: Platform, C = Controller<'s, <P as Platform>::Bus>> {
     requests: &'s mut [RequestSlot],
     commands: &'s mut [CommandSlot],
     holders: &'s mut [HolderEntry],
+    /// By controller.
+    fallbacks: &'s mut [Fallback],
     policy: Policy,
     overrides: Overrides<'s>,
     staging: Option<DmaBuffer>,
@@ -157,6 +169,7 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
             requests,
             commands,
             holders,
+            fallbacks,
             pool,
         } = storage;
         Self {
@@ -174,6 +187,7 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
             requests: countable(requests),
             commands,
             holders: countable(holders),
+            fallbacks,
             policy: Policy::DEFAULT,
             overrides: Overrides::NONE,
             staging: None,

@@ -13,11 +13,10 @@ use crate::block::BlockError;
 use crate::block::durability::Durability;
 use crate::host::RootPort;
 use crate::platform::{ControllerId, Platform, PortPower};
-use crate::policy::Policy;
 use crate::scsi::bring_up::Found;
 use crate::scsi::transport::{Client, ClientKind, TransportError};
 use crate::scsi::unit::{UnitEntry, UnitState};
-use crate::storage::ladder::{Climb, Failure};
+use crate::storage::ladder::{Allowed, Climb, Failure};
 use crate::storage::uas::transport::Tools;
 use crate::time::Instant;
 use crate::usb::{DeviceId, DeviceInfo, Driver, Fate};
@@ -36,7 +35,7 @@ impl Home {
         &self.0
     }
 
-    fn controller(&self) -> ControllerId {
+    pub(super) fn controller(&self) -> ControllerId {
         self.0.controller
     }
 
@@ -61,26 +60,6 @@ impl Home {
     }
 }
 
-impl FunctionSlot {
-    /// What becomes of a rung when the device speaks UAS: too many resets, or the end of the ladder, and
-    /// it is used over Bulk-Only when it is back.
-    fn leave_uas(&mut self, climb: Climb, policy: &Policy, now: Instant) -> Climb {
-        if !self.function.takes_several() {
-            return climb;
-        }
-        let can_fall = self.has_bulk_only && self.fallback.reason().is_none();
-        match climb {
-            Climb::ResetPort | Climb::CyclePower => self.fallback.count_reset(policy, now),
-            Climb::GiveUp if can_fall && self.ladder.has_time(policy.episode, now) => {
-                self.fallback.end_of_ladder(policy, now);
-                return Climb::ResetPort;
-            }
-            Climb::Retry | Climb::GiveUp => {}
-        }
-        climb
-    }
-}
-
 impl<P: Platform, C: Driver> Host<'_, P, C> {
     /// A command has ended without a status: what is done about it. `true` if whoever wanted the
     /// command keeps waiting.
@@ -102,16 +81,19 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
 
     /// The next rung of a function's ladder. `false` if there is none left.
     pub(super) fn climb(&mut self, function: u8, failure: Failure, now: Instant) -> bool {
-        let may_cycle = self.may_cycle(function);
+        let allowed = Allowed {
+            power_cycle: self.may_cycle(function),
+            restart: self.may_restart(function),
+        };
+        let episode = self.policy.episode;
         let Some(slot) = self.functions.get_mut(usize::from(function)) else {
             return false;
         };
-        let climb = slot
-            .ladder
-            .climb(failure, may_cycle, self.policy.episode, now);
-        let climb = slot.leave_uas(climb, &self.policy, now);
-        let home = slot.home;
-        let device = slot.function.device();
+        let climb = slot.ladder.climb(failure, allowed, episode, now);
+        let climb = self.leave_uas(function, climb, now);
+        let slot = self.functions.get(usize::from(function));
+        let home = slot.and_then(|slot| slot.home);
+        let device = slot.and_then(|slot| slot.function.device());
         self.platform.log(format_args!(
             "usb: storage {function}: {failure:?}, then {climb:?}"
         ));
@@ -133,6 +115,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                     (None, None) => {}
                 }
             }
+            (Climb::RestartController, _) => self.restart_controller_of(function, now),
             (Climb::ResetPort | Climb::GiveUp, device) => {
                 self.give_up(function, device, now);
                 return false;
@@ -218,14 +201,19 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             if let Some(device) = slot.and_then(|slot| slot.function.device()) {
                 self.leave(neighbour, now);
                 self.bus.cycle_power(device, now);
-                if let Some(slot) = self.functions.get_mut(usize::from(neighbour)) {
-                    slot.error = BlockError::Reset;
-                }
+                self.blame_neighbour(neighbour);
             }
         }
         self.platform.switch_rail(rail, false);
         self.rail_off = Some((rail, now + crate::usb::port::POWER_OFF));
         self.wake_at(now + crate::usb::port::POWER_OFF);
+    }
+
+    /// A function's device is reset for another one's sake: what is under way ends with that.
+    pub(super) fn blame_neighbour(&mut self, function: u8) {
+        if let Some(slot) = self.functions.get_mut(usize::from(function)) {
+            slot.error = BlockError::Reset;
+        }
     }
 
     /// The controller has let go of a function's device.
@@ -243,7 +231,8 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             return;
         }
         if slot.absent_until.is_none() {
-            // Its controller is started again.
+            // Its controller has died, and is started again.
+            self.note_death(index, now);
             self.leave(index, now);
         }
         self.put_back_all(index, now);

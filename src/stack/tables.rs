@@ -4,6 +4,7 @@ use super::{FunctionSlot, Storage};
 use crate::block::queue::{HolderEntry, RequestSlot};
 use crate::dma::PoolRecord;
 use crate::scsi::unit::UnitEntry;
+use crate::storage::fallback::Fallback;
 use crate::storage::uas::CommandSlot;
 use crate::usb::{ControllerSlot, DeviceEntry, PortEntry};
 
@@ -11,7 +12,8 @@ use crate::usb::{ControllerSlot, DeviceEntry, PortEntry};
 const PIECES: usize = 24;
 
 /// Tables for so many controllers, root ports, devices and requests in flight; as many storage
-/// interfaces and units as devices, and as many commands in flight on UAS devices as requests.
+/// interfaces and units as devices, and as many commands in flight on UAS devices as requests: see
+/// [`Storage::commands`] for how several devices share them.
 ///
 /// It holds no pointers into itself: put it into a `static`, on the stack, or where you like.
 #[derive(Debug)]
@@ -30,6 +32,7 @@ pub struct Tables<
     requests: [RequestSlot; REQUESTS],
     commands: [CommandSlot; REQUESTS],
     holders: [HolderEntry; DEVICES],
+    fallbacks: [Fallback; CONTROLLERS],
     pool: [[PoolRecord; PIECES]; DEVICES],
 }
 
@@ -48,6 +51,7 @@ impl<C, const CONTROLLERS: usize, const PORTS: usize, const DEVICES: usize, cons
             requests: [const { RequestSlot::EMPTY }; REQUESTS],
             commands: [const { CommandSlot::EMPTY }; REQUESTS],
             holders: [HolderEntry::EMPTY; DEVICES],
+            fallbacks: [Fallback::NONE; CONTROLLERS],
             pool: [const { [PoolRecord::EMPTY; PIECES] }; DEVICES],
         }
     }
@@ -63,6 +67,7 @@ impl<C, const CONTROLLERS: usize, const PORTS: usize, const DEVICES: usize, cons
             requests: &mut self.requests,
             commands: &mut self.commands,
             holders: &mut self.holders,
+            fallbacks: &mut self.fallbacks,
             pool: self.pool.as_flattened_mut(),
         }
     }

@@ -1,8 +1,9 @@
 //! When a device that speaks UAS is used over Bulk-Only instead.
 //!
-//! Asked by the stack, which keeps one [`Fallback`] for each device that is plugged in: it outlives the
-//! resets of the device and ends when the device is pulled. A bridge that hangs under UAS works over
-//! Bulk-Only more often than not, and a slow disk is better than none. A value without I/O.
+//! Asked by the stack, which keeps one [`Fallback`] for each device that is plugged in, and one for each
+//! controller, which outlives its devices: `Policy::uas_fallback` says which of the two resets are
+//! noted in. A bridge that hangs under UAS works over Bulk-Only more often than not, and a slow disk is
+//! better than none. A value without I/O.
 
 use core::fmt;
 
@@ -19,7 +20,8 @@ pub enum FellBack {
     NotOpened(UsbError),
 }
 
-/// What is remembered of a device.
+/// What is remembered of a device, or of all devices on a controller. The caller of the stack provides
+/// a slice of them, one for each controller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fallback {
     /// The first of the resets that count.

@@ -197,6 +197,15 @@ impl Function {
         matches!(self.carrier, Carrier::Uas(_))
     }
 
+    /// Whether its device speaks UAS and is being brought back in step.
+    #[must_use]
+    pub fn is_recovering_uas(&self) -> bool {
+        match &self.carrier {
+            Carrier::None | Carrier::BulkOnly(..) => false,
+            Carrier::Uas(transport) => transport.is_recovering(),
+        }
+    }
+
     /// When [`Function::deadline_passed`] is due.
     #[inline]
     #[must_use]

@@ -5,7 +5,8 @@
 //! | 1 | the protocol's own reset, by the transport; then the command again | the command under way |
 //! | 2 | a reset of the device's port, and the device opened again | all commands on the device |
 //! | 3 | its power off and on, where only it or nothing unsafe shares the switch | all that shares it |
-//! | 4 | the device is given up | the device |
+//! | 4 | its controller started again, where nothing on it has anything to lose | all on the controller |
+//! | 5 | the device is given up | the device |
 //!
 //! Each rung is tried once in an episode, and none is begun after the episode's time. An episode
 //! begins with the first fault and ends when the device ends a command, well or badly. A machine
@@ -35,6 +36,8 @@ pub enum Climb {
     ResetPort,
     /// Take the power away and give it back.
     CyclePower,
+    /// Stop the controller and start it again.
+    RestartController,
     /// Give the device up.
     GiveUp,
 }
@@ -45,6 +48,16 @@ enum Rung {
     ProtocolReset,
     PortReset,
     PowerCycle,
+    ControllerRestart,
+}
+
+/// Which of the rungs that reach beyond the device are allowed now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Allowed {
+    /// The device's power may be taken away.
+    pub power_cycle: bool,
+    /// Its controller may be started again.
+    pub restart: bool,
 }
 
 /// The ladder of one device.
@@ -69,12 +82,15 @@ impl Ladder {
         }
     }
 
-    /// How much time the episode leaves a command that is issued again in it.
+    /// How much time the episode leaves a command that is issued again in it: half of what is left, so
+    /// that the rungs above have some too if the device hangs once more. A device that answers at all
+    /// ends the episode; what was interrupted has no longer than another one then, whatever its own
+    /// deadline.
     #[must_use]
     pub fn time_left(&self, episode: Duration, now: Instant) -> Duration {
         match self.began {
-            Some(began) => began + episode - (now + CLOSING),
-            None => Duration::MAX,
+            Some(began) => (began + episode - (now + CLOSING)).half(),
+            None => episode,
         }
     }
 
@@ -85,11 +101,11 @@ impl Ladder {
         self.began.is_none_or(|began| now - began < episode)
     }
 
-    /// The next rung. `may_cycle` says whether the device's power may be taken away now.
+    /// The next rung.
     pub fn climb(
         &mut self,
         failure: Failure,
-        may_cycle: bool,
+        allowed: Allowed,
         episode: Duration,
         now: Instant,
     ) -> Climb {
@@ -100,7 +116,10 @@ impl Ladder {
         let (rung, climb) = match (self.rung, failure) {
             (Rung::None, Failure::Reset) => (Rung::ProtocolReset, Climb::Retry),
             (Rung::None | Rung::ProtocolReset, _) => (Rung::PortReset, Climb::ResetPort),
-            (Rung::PortReset, _) if may_cycle => (Rung::PowerCycle, Climb::CyclePower),
+            (Rung::PortReset, _) if allowed.power_cycle => (Rung::PowerCycle, Climb::CyclePower),
+            (Rung::PortReset | Rung::PowerCycle, _) if allowed.restart => {
+                (Rung::ControllerRestart, Climb::RestartController)
+            }
             (rung, _) => (rung, Climb::GiveUp),
         };
         self.rung = rung;
@@ -118,47 +137,100 @@ mod tests {
         Instant::from_micros(seconds * 1_000_000)
     }
 
+    const ALL: Allowed = Allowed {
+        power_cycle: true,
+        restart: true,
+    };
+
     #[test]
     fn every_rung_is_tried_once_and_then_the_device_is_given_up() {
         let mut ladder = Ladder::DOWN;
-        let climbs = [0, 1, 2, 3, 4].map(|s| ladder.climb(Failure::Reset, true, EPISODE, at(s)));
+        let climbs = [0, 1, 2, 3, 4, 5].map(|s| ladder.climb(Failure::Reset, ALL, EPISODE, at(s)));
         let expected = [
             Climb::Retry,
             Climb::ResetPort,
             Climb::CyclePower,
+            Climb::RestartController,
+            Climb::GiveUp,
             Climb::GiveUp,
         ];
-        assert_eq!(climbs[..4], expected);
-        assert_eq!(climbs[4], Climb::GiveUp);
+        assert_eq!(climbs, expected);
     }
 
     #[test]
     fn a_device_that_takes_no_protocol_reset_has_its_port_reset_at_once() {
         let mut ladder = Ladder::DOWN;
         assert_eq!(
-            ladder.climb(Failure::Broken, true, EPISODE, at(0)),
+            ladder.climb(Failure::Broken, ALL, EPISODE, at(0)),
             Climb::ResetPort
         );
     }
 
     #[test]
-    fn power_that_may_not_be_cut_is_not_cut() {
+    fn rungs_that_are_not_allowed_are_left_out() {
+        let second = |power_cycle, restart| {
+            let allowed = Allowed {
+                power_cycle,
+                restart,
+            };
+            let mut ladder = Ladder::DOWN;
+            ladder.climb(Failure::Broken, allowed, EPISODE, at(0));
+            ladder.climb(Failure::Broken, allowed, EPISODE, at(1))
+        };
+        assert_eq!(second(true, false), Climb::CyclePower);
+        assert_eq!(second(false, true), Climb::RestartController);
+        assert_eq!(second(false, false), Climb::GiveUp);
+    }
+
+    #[test]
+    fn a_rung_that_becomes_allowed_is_tried_before_the_device_is_given_up_and_no_lower_one_again() {
+        let none = Allowed {
+            power_cycle: false,
+            restart: false,
+        };
         let mut ladder = Ladder::DOWN;
-        ladder.climb(Failure::Broken, false, EPISODE, at(0));
+        ladder.climb(Failure::Broken, none, EPISODE, at(0));
         assert_eq!(
-            ladder.climb(Failure::Broken, false, EPISODE, at(1)),
+            ladder.climb(Failure::Broken, none, EPISODE, at(1)),
+            Climb::GiveUp
+        );
+        let restart = Allowed {
+            restart: true,
+            ..none
+        };
+        let climb = ladder.climb(Failure::Broken, restart, EPISODE, at(2));
+        assert_eq!(climb, Climb::RestartController);
+        assert_eq!(
+            ladder.climb(Failure::Broken, ALL, EPISODE, at(3)),
             Climb::GiveUp
         );
     }
 
     #[test]
+    fn a_device_that_hangs_at_every_rung_leaves_time_to_the_next() {
+        let mut ladder = Ladder::DOWN;
+        let mut now = at(100);
+        for _ in 0..4 {
+            let climb = ladder.climb(Failure::Reset, ALL, EPISODE, now);
+            assert_ne!(climb, Climb::GiveUp);
+            let left = ladder.time_left(EPISODE, now);
+            assert!(left >= Duration::from_millis(500), "{climb:?}: {left:?}");
+            // It comes back, and hangs again.
+            now = now + Duration::from_millis(500) + left;
+        }
+        assert!(now < at(100) + EPISODE);
+        let calm = Ladder::DOWN.time_left(EPISODE, now);
+        assert_eq!(calm, EPISODE);
+    }
+
+    #[test]
     fn an_episode_ends_with_a_command_that_the_device_ended() {
         let mut ladder = Ladder::DOWN;
-        ladder.climb(Failure::Reset, true, EPISODE, at(0));
+        ladder.climb(Failure::Reset, ALL, EPISODE, at(0));
         ladder.succeeded();
         assert_eq!(ladder, Ladder::DOWN);
         assert_eq!(
-            ladder.climb(Failure::Reset, true, EPISODE, at(1)),
+            ladder.climb(Failure::Reset, ALL, EPISODE, at(1)),
             Climb::Retry
         );
     }
@@ -166,9 +238,9 @@ mod tests {
     #[test]
     fn no_rung_is_begun_after_the_episode_s_time() {
         let mut ladder = Ladder::DOWN;
-        ladder.climb(Failure::Reset, true, EPISODE, at(0));
+        ladder.climb(Failure::Reset, ALL, EPISODE, at(0));
         assert_eq!(
-            ladder.climb(Failure::Reset, true, EPISODE, at(21)),
+            ladder.climb(Failure::Reset, ALL, EPISODE, at(21)),
             Climb::GiveUp
         );
     }

@@ -8,6 +8,7 @@
 //! `field_cases`, named after what the device does.
 
 mod attempts;
+mod controller_restart;
 mod death;
 mod events;
 mod every_offset;

@@ -1,12 +1,14 @@
 //! Whether a device is used over UAS or over Bulk-Only, and how it gets from one to the other.
 
+use crate::controller::{self, Faults};
 use crate::rig::{HIGH_PORT, OTHER_PORT, Rig};
 use rootport::block::BlockError;
 use rootport::block::queue::DiskId;
-use rootport::policy::{Policy, UasUse};
+use rootport::policy::{Policy, UasFallback, UasUse};
 use rootport::time::Duration;
 use rootport_models::device::uas::{Manners, TaskManner, What, on};
-use rootport_models::device::{BothDisk, BothScript, Script};
+use rootport_models::device::{BothDisk, BothScript, Script, UasScript};
+use rootport_models::machine::Options;
 
 const READ: u8 = 0x28;
 const WRITE: u8 = 0x2a;
@@ -172,4 +174,107 @@ fn the_disk_beside_it_goes_on_while_a_bridge_falls_back() {
     assert_eq!(usage(&rig, HIGH_PORT), "bot (fell back: 2 resets in 60 s)");
     assert_eq!(usage(&rig, OTHER_PORT), "bot");
     rig.check(neighbour, 0, 64);
+}
+
+/// UAS's failures are blamed on the controller.
+fn blaming_the_controller() -> Policy {
+    Policy {
+        uas_fallback: UasFallback::UntilRestart,
+        uas_window: Duration::MAX,
+        ..Policy::DEFAULT
+    }
+}
+
+/// How often a controller was started again for a device's sake.
+fn restarts(rig: &Rig) -> usize {
+    let log = rig.machine.log();
+    let is_one = |line: &&String| line.contains("then RestartController");
+    log.iter().filter(is_one).count()
+}
+
+/// Data in of the bridge over UAS, which the controller loses at these transfers.
+fn losing(counts: &[u64]) -> Rig {
+    let mut faults = Faults::none();
+    faults.lost_endpoints = counts.iter().map(|count| (0x83, *count)).collect();
+    Rig::faulty(Options::default(), controller::usual(), faults)
+}
+
+/// Reads blocks one by one until `done`, all of them right.
+fn read_until(rig: &mut Rig, disk: DiskId, done: impl Fn(&Rig) -> bool) {
+    for lba in 0..300 {
+        if done(rig) {
+            return;
+        }
+        rig.within(PATIENCE, |rig| rig.check(disk, lba, 1));
+    }
+    panic!("{}", rig.describe());
+}
+
+#[test]
+fn where_the_device_is_blamed_uas_is_left_before_its_neighbours_are_disturbed() {
+    let mut rig = losing(&[40]);
+    let disk = rig.disk(HIGH_PORT, BothScript::new().build());
+    let neighbour = rig.disk(OTHER_PORT, Script::new().pipes(0, 0x89, 0x0a).build());
+    read_until(&mut rig, disk, |rig| usage(rig, HIGH_PORT) != "uas");
+    assert_eq!(usage(&rig, HIGH_PORT), "bot (fell back: 2 resets in 60 s)");
+    assert_eq!(restarts(&rig), 0);
+    rig.check(disk, 0, 64);
+    rig.check(neighbour, 0, 64);
+}
+
+#[test]
+fn where_the_controller_is_blamed_it_is_started_again_first_and_uas_is_left_the_second_time() {
+    let mut rig = losing(&[40, 80]);
+    rig.host.set_policy(blaming_the_controller());
+    let disk = rig.disk(HIGH_PORT, BothScript::new().build());
+    let neighbour = rig.disk(OTHER_PORT, Script::new().pipes(0, 0x89, 0x0a).build());
+    read_until(&mut rig, disk, |rig| restarts(rig) == 1);
+    assert_eq!(usage(&rig, HIGH_PORT), "uas");
+    rig.check(disk, 0, 1);
+    // More than a minute later: it is not forgotten.
+    rig.run(Duration::from_secs(100));
+    read_until(&mut rig, disk, |rig| usage(rig, HIGH_PORT) != "uas");
+    assert_eq!(usage(&rig, HIGH_PORT), "bot (fell back: 2 resets)");
+    rig.check(disk, 0, 64);
+    rig.check(neighbour, 0, 64);
+}
+
+#[test]
+fn where_the_controller_is_blamed_uas_stays_left_after_an_unplug_and_for_every_device_on_it() {
+    let script = BothScript::new().fault(on(READ, What::Hang).after(1).times(2));
+    let mut rig = Rig::default();
+    rig.host.set_policy(blaming_the_controller());
+    let (mut rig, disk, device) = plugged_into(rig, script.manners(hopeless()));
+    rig.within(PATIENCE, |rig| rig.check(disk, 0, 1));
+    device.change(|device| {
+        device.function.uas.faults = vec![on(READ, What::Hang).times(1)];
+    });
+    rig.within(PATIENCE, |rig| rig.check(disk, 0, 1));
+    let fell_back = "bot (fell back: 2 resets)";
+    assert_eq!(usage(&rig, HIGH_PORT), fell_back);
+    for _ in 0..3 {
+        rig.unplug(HIGH_PORT);
+        let disk = rig.disk(HIGH_PORT, device.clone());
+        assert_eq!(usage(&rig, HIGH_PORT), fell_back);
+        rig.check(disk, 0, 64);
+    }
+    let other = rig.disk(OTHER_PORT, BothScript::new().build());
+    assert_eq!(usage(&rig, OTHER_PORT), fell_back);
+    rig.check(other, 0, 64);
+    // One that can do nothing else is better used so than not at all.
+    rig.unplug(OTHER_PORT);
+    let other = rig.disk(OTHER_PORT, UasScript::new().build());
+    assert_eq!(usage(&rig, OTHER_PORT), "uas");
+    rig.check(other, 0, 64);
+}
+
+#[test]
+fn a_bridge_that_cannot_be_opened_over_uas_says_nothing_about_its_controller() {
+    let mut rig = Rig::default();
+    rig.host.set_policy(blaming_the_controller());
+    let (mut rig, ..) = plugged_into(rig, BothScript::new().refuses_uas());
+    assert_eq!(usage(&rig, HIGH_PORT), "bot (uas not opened: Stall)");
+    let other = rig.disk(OTHER_PORT, BothScript::new().build());
+    assert_eq!(usage(&rig, OTHER_PORT), "uas");
+    rig.check(other, 0, 64);
 }

@@ -69,6 +69,7 @@ pub unsafe fn run<C: CutDma, const N: usize>(
     let mut host = Host::new(parts.machine, region, parts.storage);
     host.set_policy(Policy {
         queueing: options.queueing.unwrap_or(QUEUEING),
+        depth: options.depth.unwrap_or(Policy::DEFAULT.depth),
         ..Policy::DEFAULT
     });
     host.set_quirks(parts.quirks);
@@ -76,7 +77,7 @@ pub unsafe fn run<C: CutDma, const N: usize>(
         host.add_controller(driver)
             .map_err(|error| Reason::new(format_args!("adding a controller: {error:?}")))?;
     }
-    if options.mode == Mode::Bench {
+    if matches!(options.mode, Mode::Bench | Mode::Spread) {
         return measure(&mut host, options);
     }
     let mut tools = Tools {
@@ -106,7 +107,10 @@ fn measure<C: CutDma, const N: usize>(
         rounds: options.rounds,
         only: options.only,
     };
-    bench::run(host, tools)
+    match options.mode {
+        Mode::Spread => bench::spread::run(host, tools, options.disks),
+        _ => bench::run(host, tools),
+    }
 }
 
 #[cfg(not(feature = "bench"))]

@@ -42,15 +42,23 @@ pub(crate) const OPTIONS: Options = if cfg!(feature = "bench") {
 };
 
 const PORTS: usize = 64;
-/// Policy: room for a hub full of disks on each controller; measurements are made with one.
-const DEVICES: usize = if cfg!(feature = "bench") { 1 } else { 16 };
+/// Policy: room for a hub full of disks on each controller; measurements are made with one, or four.
+const DEVICES: usize = match (cfg!(feature = "bench"), cfg!(feature = "bench-disks")) {
+    (_, true) => 4,
+    (true, false) => 1,
+    (false, false) => 16,
+};
 /// As many as the measurements want.
-const REQUESTS: usize = 32;
+const REQUESTS: usize = if cfg!(feature = "bench-disks") {
+    64
+} else {
+    32
+};
 /// Endpoint 0 and the four pipes of UAS for each device, and transfers for the commands of one that
 /// has them all.
 const ENDPOINTS: usize = 5 * DEVICES;
 const TRANSFERS: usize = if cfg!(feature = "bench") {
-    96
+    96 * DEVICES
 } else {
     8 * DEVICES
 };

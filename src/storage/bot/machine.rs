@@ -429,10 +429,12 @@ impl Machine {
         match (self.data, self.expected) {
             // IN data and status share a pipe, in order: the data was moved in full.
             (Data::Pending, DataPhase::In(length)) => self.data = Data::Moved(length),
-            // The device has passed over data that is still queued.
+            // The device has passed over data that is still queued, and may have halted the pipe for
+            // that (cases 9 and 11) without a packet of them having met its halt: the next command
+            // would, and with it what the device has to say about this one.
             (Data::Pending, _) => {
                 self.phase = Phase::Recalling(csw);
-                return Action::Recall(Direction::Out);
+                return Action::ClearHalt(Direction::Out);
             }
             _ => {}
         }
@@ -441,14 +443,7 @@ impl Machine {
 
     fn recall_step(&mut self, csw: Csw, input: Input) -> Action {
         match input {
-            Input::Data {
-                outcome: Outcome::Stall,
-                actual,
-                ..
-            } => {
-                self.data = Data::Halted(actual);
-                Action::Wait
-            }
+            // Its halt, if it has met one, is being cleared.
             Input::Data { actual, .. } => {
                 self.data = Data::Moved(actual);
                 Action::Wait
@@ -467,24 +462,15 @@ impl Machine {
     /// What was passed over is back, from a pipe that was found halted.
     #[cold]
     fn recalled_halted(&mut self) -> Action {
-        if let Data::Halted(actual) = self.data {
-            self.data = Data::Moved(actual);
-        }
-        if self.data_direction() == Direction::In
-            && self.status == StatusRead::Early(Err(Outcome::Stall))
-        {
+        if self.status == StatusRead::Early(Err(Outcome::Stall)) {
             self.status = StatusRead::Due;
         }
         Action::ClearHalt(self.data_direction())
     }
 
-    /// What was passed over is back. If it was halted instead, the device's side must be cleared
-    /// too, or the next command would meet its halt.
+    /// What was passed over is back. If a status read was halted instead, the device's side must be
+    /// cleared too, or the next command would meet its halt.
     fn recalled(&mut self, csw: Csw) -> Action {
-        if let Data::Halted(actual) = self.data {
-            self.data = Data::Moved(actual);
-            return Action::ClearHalt(self.data_direction());
-        }
         if self.status == StatusRead::Early(Err(Outcome::Stall)) {
             self.status = StatusRead::Due;
             return Action::ClearHalt(Direction::In);

@@ -44,6 +44,12 @@ impl Transport {
 
     /// Never called.
     #[must_use]
+    pub fn is_recovering(&self) -> bool {
+        match self.0 {}
+    }
+
+    /// Never called.
+    #[must_use]
     pub fn mode(&self) -> Mode {
         match self.0 {}
     }

@@ -5,7 +5,7 @@
 //! here: a transfer that the controller does not take ends in a reset of the port.
 
 use super::ends::outcome_of;
-use super::machine::{Action, End, Input, Mode, UasPipe};
+use super::machine::{Action, Cause, End, Input, Mode, UasPipe};
 use super::memory::slot_mut;
 use super::transport::{QUIET, Tools, Transport, part};
 use super::wire::{CommandUnit, ScsiStatus, Tag, TaskFunction, TaskUnit};
@@ -234,8 +234,9 @@ impl Transport {
             End::Status { status, .. } => Some(status),
             End::Failed(_) => None,
         };
-        if status == Some(ScsiStatus::TaskSetFull) {
-            self.refused.insert(tag);
+        let given_up = matches!(end, End::Failed(Cause::Timeout));
+        if given_up || status == Some(ScsiStatus::TaskSetFull) {
+            self.marked.insert(tag);
         }
         let Some(slot) = slot_mut(tools.commands, self.base, tag) else {
             return;

@@ -43,9 +43,18 @@ impl CommandSlot {
     };
 }
 
-/// Reserves slots in a row for a function: `depth` of them, or as many as there are. Returns the
-/// first one's place, and how many.
+/// Slots that a function leaves to those that come after it. Policy: one command in flight each for two
+/// more disks, which costs a single disk little; whoever wants more for all has a longer table.
+const SPARE: usize = 2;
+
+/// Reserves slots in a row for a function: `depth` of them, or as many as there are but for those that
+/// it leaves to others. Returns the first one's place, and how many.
+///
+/// It leaves [`SPARE`], or half where so few are left: so whoever comes next finds one as long as there
+/// are two.
 pub(super) fn reserve(commands: &mut [CommandSlot], function: u8, depth: u8) -> Option<(u16, u8)> {
+    let free = commands.iter().filter(|slot| slot.owner.is_none()).count();
+    let wanted = usize::from(depth).min(free - SPARE.min(free / 2));
     let (mut base, mut count) = (0, 0);
     let (mut best, mut most) = (0, 0);
     for (place, slot) in commands.iter().enumerate() {
@@ -57,7 +66,7 @@ pub(super) fn reserve(commands: &mut [CommandSlot], function: u8, depth: u8) -> 
         if count > most {
             (best, most) = (base, count);
         }
-        if most == usize::from(depth) {
+        if most == wanted {
             break;
         }
     }
@@ -157,16 +166,39 @@ mod tests {
     const NONE: CommandSlot = CommandSlot::EMPTY;
 
     #[test]
-    fn a_function_gets_as_many_slots_in_a_row_as_it_wants_or_as_there_are() {
+    fn a_function_gets_as_many_slots_in_a_row_as_it_wants_and_as_there_are_but_for_two() {
         let mut commands = [NONE; 10];
         assert_eq!(reserve(&mut commands, 0, 4), Some((0, 4)));
         assert_eq!(reserve(&mut commands, 1, 4), Some((4, 4)));
-        assert_eq!(reserve(&mut commands, 2, 4), Some((8, 2)));
-        assert_eq!(reserve(&mut commands, 3, 4), None);
         for slot in &mut commands[..4] {
             *slot = NONE;
         }
-        assert_eq!(reserve(&mut commands, 3, 14), Some((0, 4)));
+        assert_eq!(reserve(&mut commands, 2, 14), Some((0, 4)));
+    }
+
+    #[test]
+    fn there_is_a_slot_for_the_next_function_as_long_as_there_are_two() {
+        for length in 0..40_usize {
+            let mut commands: Vec<CommandSlot> = (0..length).map(|_| NONE).collect();
+            let mut left = length;
+            let mut function = 0;
+            while let Some((_, count)) = reserve(&mut commands, function, 14) {
+                let before = left;
+                left -= usize::from(count);
+                assert!(left >= 1 || before == 1, "{count} of {before} of {length}");
+                assert!(left >= 2 || before < 4, "{count} of {before} of {length}");
+                function += 1;
+            }
+            assert_eq!(left, 0);
+        }
+        let depths = |length: usize| {
+            let mut commands: Vec<CommandSlot> = (0..length).map(|_| NONE).collect();
+            [0, 1, 2].map(|function| reserve(&mut commands, function, 14).map_or(0, |it| it.1))
+        };
+        assert_eq!(depths(16), [14, 1, 1]);
+        assert_eq!(depths(32), [14, 14, 2]);
+        assert_eq!(depths(8), [6, 1, 1]);
+        assert_eq!(depths(1), [1, 0, 0]);
     }
 
     #[test]

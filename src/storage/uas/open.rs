@@ -125,7 +125,7 @@ impl Transport {
             bouncing: TagSet::first(bouncing),
             base,
             flying: TagSet::EMPTY,
-            refused: TagSet::EMPTY,
+            marked: TagSet::EMPTY,
             ended: TagSet::EMPTY,
             overtaken: TagSet::EMPTY,
             scratch: None,

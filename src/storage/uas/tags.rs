@@ -2,7 +2,9 @@
 //!
 //! A tag is taken when a command begins and given back when its nexus has certainly ended; until
 //! then no other command gets it, or a late answer would end the wrong one. Tags are handed out
-//! round and round, so that one which was just given back rests as long as possible.
+//! round and round, so that one which was just given back rests as long as possible. The tag of a
+//! command that was given up is not handed out any more while there are others: the device has said
+//! that it has forgotten it, and some send its status all the same.
 //!
 //! | tags, of `limit` | use |
 //! |---|---|
@@ -132,6 +134,8 @@ pub struct Tags {
     allowed: u8,
     /// Tags up to this one were handed out in this round.
     cursor: u8,
+    /// Tags of commands that were given up. They are not free.
+    resting: TagSet,
 }
 
 impl Tags {
@@ -149,6 +153,7 @@ impl Tags {
             depth,
             allowed: depth,
             cursor: 0,
+            resting: TagSet::EMPTY,
         })
     }
 
@@ -161,7 +166,7 @@ impl Tags {
     /// Commands in flight.
     #[must_use]
     pub const fn in_flight(&self) -> u8 {
-        self.depth - self.free.count()
+        self.depth - self.free.count() - self.resting.count()
     }
 
     /// Whether a command may begin.
@@ -189,6 +194,24 @@ impl Tags {
         self.free.remove(tag);
         self.cursor = tag.number() as u8;
         Some(tag)
+    }
+
+    /// The command of a tag that was given back had been given up: the tag rests until the device is
+    /// opened again. Where no other of `among` would be left, those that have rested longer are free
+    /// again.
+    pub fn rest(&mut self, tag: Tag, among: TagSet) {
+        let mut alone = TagSet::EMPTY;
+        alone.insert(tag);
+        self.resting.insert(tag);
+        let among = among.and(TagSet::first(self.depth));
+        if among.without(self.resting).is_empty() {
+            self.free = self.free.with(self.resting);
+            self.resting = match among.without(alone).is_empty() {
+                true => TagSet::EMPTY,
+                false => alone,
+            };
+        }
+        self.free = self.free.without(self.resting);
     }
 
     /// Gives back the tag of a nexus that has certainly ended.
@@ -283,6 +306,64 @@ mod tests {
         tags.lower();
         assert!(tags.take(all()).is_some(), "one is always allowed");
         assert!(!tags.is_available());
+    }
+
+    #[test]
+    fn the_tag_of_a_command_that_was_given_up_rests_while_there_are_others() {
+        let mut tags = Tags::new(5).unwrap();
+        let give_up = |tags: &mut Tags| {
+            let tag = tags.take(all()).unwrap();
+            tags.give_back(tag);
+            tags.rest(tag, all());
+            tag.number()
+        };
+        assert_eq!(give_up(&mut tags), 1);
+        for _ in 0..4 {
+            let tag = tags.take(all()).unwrap();
+            assert_ne!(tag.number(), 1);
+            tags.give_back(tag);
+        }
+        assert_eq!((tags.in_flight(), tags.is_available()), (0, true));
+        // The last one that is left: the others come back, and it rests alone.
+        let given_up = [give_up(&mut tags), give_up(&mut tags)];
+        let next: Vec<u16> = (0..4)
+            .map(|_| {
+                let tag = tags.take(all()).unwrap();
+                tags.give_back(tag);
+                tag.number()
+            })
+            .collect();
+        assert!(!next.contains(&given_up[1]), "{next:?}, {given_up:?}");
+        assert!(next.contains(&1) && next.contains(&given_up[0]));
+    }
+
+    #[test]
+    fn of_those_that_some_commands_need_one_is_always_free() {
+        for (limit, needed) in [(3, 1), (6, 1), (6, 2), (16, 2), (16, 14)] {
+            let needed = TagSet::first(needed);
+            let mut tags = Tags::new(limit).unwrap();
+            for _ in 0..40 {
+                let tag = tags.take(needed).expect("one is free");
+                tags.give_back(tag);
+                tags.rest(tag, needed);
+            }
+            assert_eq!(tags.in_flight(), 0);
+        }
+    }
+
+    #[test]
+    fn a_device_that_is_full_and_gives_up_commands_is_always_given_one_more() {
+        let mut tags = Tags::new(6).unwrap();
+        for _ in 0..12 {
+            let tag = tags.take(all()).unwrap();
+            tags.give_back(tag);
+            tags.lower();
+            assert!(tags.is_available());
+            let tag = tags.take(all()).unwrap();
+            tags.give_back(tag);
+            tags.rest(tag, all());
+            assert!(tags.is_available());
+        }
     }
 
     #[test]

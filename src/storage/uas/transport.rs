@@ -74,8 +74,9 @@ pub struct Transport {
     pub(super) base: u16,
     /// Commands in flight.
     pub(super) flying: TagSet,
-    /// Commands that the device had no room for.
-    pub(super) refused: TagSet,
+    /// Commands whose end says something about tags: those that the device had no room for, and those
+    /// that were given up.
+    pub(super) marked: TagSet,
     /// Commands that have ended, and whose end was not taken yet.
     pub(super) ended: TagSet,
     /// Commands that were in flight when another one was given up because it was late: if they are
@@ -111,6 +112,12 @@ impl Transport {
     #[must_use]
     pub fn takes_commands(&self) -> bool {
         self.tags.is_available() && (self.calm || !self.quiescent && self.machine.takes_commands())
+    }
+
+    /// Whether the device is being brought back in step, or must be closed for that.
+    #[must_use]
+    pub fn is_recovering(&self) -> bool {
+        !self.machine.takes_commands()
     }
 
     /// Whether the pipes have streams.
@@ -299,9 +306,12 @@ impl Transport {
         let (client, outcome) = (slot.client.take()?, slot.outcome.take()?);
         self.flying.remove(tag);
         self.tags.give_back(tag);
-        if self.refused.contains(tag) {
-            self.refused.remove(tag);
-            self.tags.lower();
+        if self.marked.contains(tag) {
+            self.marked.remove(tag);
+            match outcome {
+                Ok(_) => self.tags.lower(),
+                Err(_) => self.tags.rest(tag, self.bouncing),
+            }
             self.note_calm();
         }
         if self.scratch == Some(tag) {
@@ -323,7 +333,7 @@ impl Transport {
 
     /// Finds out whether anything is out of the ordinary.
     pub(super) fn note_calm(&mut self) {
-        self.calm = !self.quiescent && self.refused.is_empty() && self.machine.is_calm();
+        self.calm = !self.quiescent && self.marked.is_empty() && self.machine.is_calm();
     }
 
     /// Whether commands may begin again that could not before, although none has ended: `true` once.

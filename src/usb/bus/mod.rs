@@ -54,7 +54,10 @@ pub struct ControllerSlot<C> {
     driver: Option<C>,
     state: ControllerState,
     lane: Option<Lane>,
+    /// How often it was started again after it died.
     restarts: u8,
+    /// How often on behalf of a device.
+    renewals: u8,
 }
 
 impl<C> ControllerSlot<C> {
@@ -64,6 +67,7 @@ impl<C> ControllerSlot<C> {
         state: ControllerState::Stopped,
         lane: None,
         restarts: 0,
+        renewals: 0,
     };
 
     /// When the controller is due to start again.
@@ -84,7 +88,7 @@ pub enum BusEvent {
     Configured(DeviceId, Result<(), UsbError>),
     /// The operation that the device's driver began has ended, with the bytes of data.
     Operated(DeviceId, Result<u32, UsbError>),
-    /// A transfer of a driver's function has ended: [`function_and_tag`](super::function_and_tag) says whose
+    /// A transfer of a driver's function has ended: [`function_and_tag`] says whose
     /// it was.
     Transfer(TransferEnd),
     /// A device has gone or was given up. Its transfers may still be in flight.

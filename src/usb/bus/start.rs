@@ -1,7 +1,8 @@
 //! Controllers as a whole: added, started, stopped, and what happens when one dies.
 //!
 //! A controller that dies is stopped, which ends its DMA; its devices are closed; then it is
-//! started again, at most [`RESTARTS`] times.
+//! started again, at most [`RESTARTS`] times. The same is done as often on behalf of a device that
+//! nothing less has helped: see [`Bus::restart_controller`].
 
 use super::{Bus, BusEvent, Driver, Fate};
 use crate::host::{Capabilities, ControllerFault, PortProtocol, RootPort};
@@ -28,7 +29,9 @@ pub enum ControllerState {
     Stopping,
     /// On its way down because it died; it is started again after that.
     Recovering(ControllerFault),
-    /// It has stopped after it died, and starts again when its devices are closed.
+    /// On its way down on behalf of one of its devices; it is started again after that.
+    Renewing,
+    /// It has stopped, and starts again when its devices are closed.
     Restarting,
     /// It does not work.
     Failed(ControllerFault),
@@ -168,12 +171,39 @@ impl<C: Driver> Bus<'_, C> {
         slot.state = match slot.state {
             // On its way down for good, or down: it is not started again.
             ControllerState::Stopping => ControllerState::Stopping,
+            ControllerState::Renewing => ControllerState::Renewing,
             ControllerState::Stopped | ControllerState::Failed(_) => return None,
             _ => ControllerState::Recovering(fault),
         };
         slot.driver.as_mut()?.stop(now);
         self.wake_at(now);
         None
+    }
+
+    /// Whether [`Bus::restart_controller`] may be called: the controller runs, and was not started
+    /// again so too often.
+    #[must_use]
+    pub fn may_restart(&self, controller: ControllerId) -> bool {
+        let slot = self.controllers.get(usize::from(controller.0));
+        slot.is_some_and(|slot| slot.state == ControllerState::Running && slot.renewals < RESTARTS)
+    }
+
+    /// Stops a controller that seems to run and starts it again, because a device on it could not be
+    /// helped otherwise. All of its devices are reported as closed and described again, those that
+    /// nobody pulled meanwhile as [`Fate::Returning`].
+    pub fn restart_controller(&mut self, controller: ControllerId, now: Instant) {
+        if !self.may_restart(controller) {
+            return;
+        }
+        let Some(slot) = self.slot_mut(controller) else {
+            return;
+        };
+        slot.lane = None;
+        slot.state = ControllerState::Renewing;
+        if let Some(driver) = slot.driver.as_mut() {
+            driver.stop(now);
+        }
+        self.wake_at(now);
     }
 
     /// A controller reaches no memory any more, or cannot be brought to that.
@@ -193,7 +223,14 @@ impl<C: Driver> Bus<'_, C> {
             ControllerState::Recovering(fault) if slot.restarts >= RESTARTS => {
                 ControllerState::Failed(fault)
             }
-            ControllerState::Recovering(_) => ControllerState::Restarting,
+            ControllerState::Recovering(_) => {
+                slot.restarts += 1;
+                ControllerState::Restarting
+            }
+            ControllerState::Renewing => {
+                slot.renewals += 1;
+                ControllerState::Restarting
+            }
             _ => ControllerState::Stopped,
         };
         self.orphan(controller, now);
@@ -228,7 +265,8 @@ impl<C: Driver> Bus<'_, C> {
             .iter_mut()
             .filter(|port| port.controller == controller)
         {
-            port.kept = is_restarting && port.device().is_some();
+            // One that was kept is away for a reset, and nobody has pulled it.
+            port.kept = is_restarting && (port.kept || port.device().is_some());
             port.state = PortState::Empty;
             port.changed = false;
         }
@@ -248,7 +286,6 @@ impl<C: Driver> Bus<'_, C> {
         }
         let due = |state| matches!(state, ControllerState::Restarting);
         let slot = self.controllers.iter_mut().find(|slot| due(slot.state))?;
-        slot.restarts += 1;
         slot.state = ControllerState::Starting;
         slot.driver.as_mut()?.start(&mut self.pool, now);
         None

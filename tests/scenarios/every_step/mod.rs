@@ -11,6 +11,7 @@ pub(crate) mod course;
 mod pulled;
 mod transfers;
 mod uas;
+mod uas_pulled;
 
 use course::Course;
 pub(crate) use course::survives;

@@ -8,7 +8,7 @@ use rootport_models::device::UasScript;
 use rootport_models::device::scsi::{CacheLoss, LogicalUnit, pattern};
 use rootport_models::device::uas::{Fault, Manners, TaskManner, What, on};
 
-use super::{READ, WRITE, all_good, plugged, submit, through};
+use super::{PATIENCE, READ, WRITE, all_good, plugged, submit, through};
 use crate::controller::LINKS;
 
 const FLUSH: u8 = 0x35;
@@ -86,6 +86,53 @@ fn field_case_23_a_status_that_comes_long_after_its_command_was_given_up_is_igno
             let script = UasScript::new().fault(on(READ, late).after(1).times(1));
             let (_, _, results) = through(link, script.manners(manners));
             assert!(all_good(&results), "{delay} ms, {link:?}: {results:?}");
+        }
+    }
+}
+
+/// The device says that it has aborted the command, and a second later it sends its status.
+#[test]
+fn field_case_23_the_tag_of_an_aborted_command_rests_and_its_late_status_ends_no_other() {
+    for delay in [10_100, 10_900, 12_000, 25_000] {
+        for &link in LINKS {
+            let manners = Manners {
+                abort: TaskManner::LeavesStatus,
+                ..Manners::default()
+            };
+            let late = on(WRITE, What::DelayStatus(delay * 1_000_000))
+                .after(1)
+                .times(1);
+            let script = UasScript::new().fault(late).manners(manners);
+            let (mut rig, disk, device) = plugged(link, script);
+            let until = rig.now() + Duration::from_secs(40);
+            let mut round = 0_u8;
+            while rig.now() < until {
+                round = round.wrapping_add(1);
+                for lba in 0..4_u64 {
+                    submit(&mut rig, disk, Operation::Write(Lba(8 * lba)), round);
+                }
+                let mut ended = 0;
+                while ended < 4 {
+                    rig.run(Duration::from_millis(20));
+                    assert!(rig.now() < until + PATIENCE, "{}", rig.describe());
+                    while let Some(completion) = rig.host.take_completion() {
+                        assert_eq!(completion.result, Ok(()), "{delay} ms, {link:?}");
+                        ended += 1;
+                    }
+                }
+                let stored = [0, 8, 16, 24].map(|lba| device.block(lba)[0]);
+                assert_eq!(stored, [round; 4], "{delay} ms, {link:?}");
+            }
+            let aborted = device.tasks()[0].target;
+            let begun = device.tasks()[0].at;
+            let exchanges = device.exchanges();
+            let again = exchanges
+                .iter()
+                .any(|it| it.at > begun && it.tag == aborted);
+            assert!(
+                !again,
+                "{delay} ms, {link:?}: the tag {aborted} was used again"
+            );
         }
     }
 }

@@ -17,6 +17,9 @@ use rootport_models::device::{Link, Script, UasDisk, UasScript};
 pub(crate) const READ: u8 = 0x28;
 pub(crate) const WRITE: u8 = 0x2a;
 
+/// Commands in flight of the first UAS disk: the rig has room for 8, and two are left to others.
+pub(crate) const DEPTH: usize = 6;
+
 /// A command's deadline, an episode, and the readiness of a disk that starts anew.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10 + 20 + 20);
 
@@ -54,7 +57,7 @@ fn a_blocking_read_that_is_longer_than_a_command_keeps_several_in_flight_by_itse
         rig.check(disk, 0, blocks);
         let limit = u64::from(rig.geometry(disk).transfer_blocks);
         let commands = blocks.div_ceil(limit) as usize;
-        assert_eq!(device.deepest(), commands.min(8), "the rig has room for 8");
+        assert_eq!(device.deepest(), commands.min(DEPTH));
     }
 }
 
@@ -400,5 +403,33 @@ fn commands_that_are_late_together_are_one_fault_and_cost_no_reset_of_the_port()
         }
         assert_eq!(device.tasks().len(), 4, "each is aborted");
         assert_eq!(device.bus_resets().len(), resets);
+    }
+}
+
+#[test]
+fn a_second_uas_disk_finds_room_for_commands_beside_the_first() {
+    for &link in LINKS {
+        let (mut rig, first, device) = plugged(link, UasScript::new());
+        let second = rig.disk(OTHER_PORT, UasScript::new().build());
+        for port in [port_for(link), OTHER_PORT] {
+            assert_eq!(driver(&rig, port), "uas");
+        }
+        for (fill, disk) in [(1, first), (2, second)] {
+            submit(&mut rig, disk, Operation::Write(Lba(8)), fill);
+            submit(&mut rig, disk, Operation::Read(Lba(64)), 0);
+        }
+        rig.run(Duration::from_secs(1));
+        for _ in 0..4 {
+            assert_eq!(rig.host.take_completion().unwrap().result, Ok(()));
+        }
+        rig.check(first, 100, 4096);
+        rig.check(second, 100, 4096);
+        assert!(device.deepest() > 1);
+        // What the first one leaves behind is there for the next.
+        rig.unplug(port_for(link));
+        let device = UasScript::new().speed(link).build();
+        let again = rig.disk(port_for(link), device.clone());
+        rig.check(again, 0, 4096);
+        assert!(device.deepest() > 1);
     }
 }

@@ -2,7 +2,9 @@
 
 use rootport::block::queue::Operation;
 use rootport::block::{BlockError, Lba};
+use rootport::policy::{Policy, UasFallback};
 use rootport::time::Duration;
+use rootport::usb::ControllerState;
 use rootport_models::controller::xhci::{CompletionFault, IdleStop, StreamStop};
 use rootport_models::device::scsi::pattern;
 use rootport_models::device::uas::{Manners, PrimeManner, TaskManner, What, on};
@@ -12,7 +14,7 @@ use rootport_models::machine::Options;
 use super::{Faults, Traits, usual};
 use crate::rig::{FAST_PORT, OTHER_PORT, POOL, Rig};
 use crate::scenarios::uas::{
-    PATIENCE, READ, WRITE, all_good, driver, plugged, submit, through, through_on,
+    DEPTH, PATIENCE, READ, WRITE, all_good, driver, plugged, submit, through, through_on,
 };
 
 /// The pipes of the modelled disk.
@@ -44,12 +46,15 @@ fn the_depth_falls_to_what_the_pool_holds() {
         depths.push(device.deepest());
     }
     assert!(depths.is_sorted(), "{depths:?}");
-    assert!(depths[0] < 8 && depths.last() == Some(&8), "{depths:?}");
+    assert!(
+        depths[0] < DEPTH && depths.last() == Some(&DEPTH),
+        "{depths:?}"
+    );
 }
 
 #[test]
 fn an_array_is_no_larger_than_the_controller_takes() {
-    for (exponent, tags) in [(1, 3), (2, 7), (3, 10), (15, 10)] {
+    for (exponent, tags) in [(1, 3), (2, 7), (3, DEPTH + 2), (15, DEPTH + 2)] {
         let traits = Traits {
             stream_array_size: exponent,
             ..usual()
@@ -65,7 +70,7 @@ fn an_array_is_no_larger_than_the_controller_takes() {
 
 #[test]
 fn a_device_gets_no_more_commands_than_it_has_streams_less_two() {
-    for (exponent, depth) in [(2, 2), (3, 6), (4, 8), (16, 8)] {
+    for (exponent, depth) in [(2, 2), (3, 6), (4, DEPTH), (16, DEPTH)] {
         let (mut rig, disk, device) = plugged(Link::Super, UasScript::new().streams(exponent));
         rig.check(disk, 0, 16384);
         assert_eq!(
@@ -328,5 +333,34 @@ fn a_bridge_that_announces_streams_and_refuses_them_is_used_over_bulk_only() {
         };
         let usage = used(usual(), BothScript::new().manners(manners));
         assert!(usage.starts_with("bot (fell back"), "{prime:?}: {usage}");
+    }
+}
+
+/// A controller whose commands hang is dead, and one that dies again and again is left alone: UAS is
+/// left before it comes to that.
+#[test]
+fn field_case_24_a_bridge_whose_streams_kill_the_controller_twice_is_used_over_bulk_only() {
+    for uas_fallback in [UasFallback::UntilUnplugged, UasFallback::UntilRestart] {
+        let mut faults = Faults::none();
+        (faults.stops_hang, faults.abort_hangs) = (2, true);
+        let mut rig = rig(usual(), faults);
+        rig.host.set_policy(Policy {
+            uas_fallback,
+            uas_window: Duration::MAX,
+            ..Policy::DEFAULT
+        });
+        let script = BothScript::new().fault(on(READ, What::Hang).after(1));
+        let device = script.speed(Link::Super).build();
+        let disk = rig.disk(FAST_PORT, device.clone());
+        let neighbour = rig.disk(OTHER_PORT, Script::new().pipes(0, 0x89, 0x0a).build());
+        rig.within(Duration::from_secs(100), |rig| rig.check(disk, 0, 8));
+        let usage = |rig: &Rig| rig.units_at(FAST_PORT)[0].usage.to_string();
+        assert_eq!(usage(&rig), "bot (fell back: 2 resets)");
+        assert_eq!(rig.controller_state(), ControllerState::Running);
+        rig.check(neighbour, 0, 8);
+        rig.unplug(FAST_PORT);
+        rig.disk(FAST_PORT, device);
+        let remembered = uas_fallback == UasFallback::UntilRestart;
+        assert_eq!(usage(&rig) != "uas", remembered);
     }
 }

@@ -33,8 +33,11 @@ enum Task {
         /// An EHCI only; docs/performance.md stays as it is
         #[arg(long)]
         ehci: bool,
+        /// UAS disks only; docs/performance.md stays as it is
+        #[arg(long, conflicts_with = "ehci")]
+        uas: bool,
         /// Only what the timed models say, which needs no emulator
-        #[arg(long)]
+        #[arg(long, conflicts_with_all = ["ehci", "uas"])]
         timed: bool,
     },
     /// Make mistakes in the drivers, in a copy, and see that the tests notice them
@@ -132,7 +135,20 @@ fn perform(task: Task) -> Result<()> {
             disk,
         }),
         Task::Mutants { only } => mutants::run(only.as_deref()),
-        Task::Bench { quick, ehci, timed } => bench::run(bench::Options { quick, ehci, timed }),
+        Task::Bench {
+            quick,
+            ehci,
+            uas,
+            timed,
+        } => bench::run(bench::Options {
+            quick,
+            scope: match (ehci, uas, timed) {
+                (true, ..) => bench::Scope::Ehci,
+                (_, true, _) => bench::Scope::Uas,
+                (_, _, true) => bench::Scope::Timed,
+                _ => bench::Scope::All,
+            },
+        }),
         Task::Test => test::run(),
         Task::Check => check::run(),
         Task::Image { board } => {

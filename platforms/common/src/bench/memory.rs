@@ -4,13 +4,13 @@ use heapless::Vec;
 use rootport::dma::{Class, DmaBuffer, PoolUsage};
 use static_cell::ConstStaticCell;
 
-use super::workload::{MOST_BYTES, MOST_DEPTH};
+use super::workload::{MOST_BUFFERS, MOST_BYTES};
 
 /// Bytes of a request at depth.
 const SHORT_BYTES: usize = 4 << 10;
 
 /// Buffers for the requests of the queue face.
-pub type Owned = Vec<DmaBuffer, MOST_DEPTH>;
+pub type Owned = Vec<DmaBuffer, MOST_BUFFERS>;
 
 /// Whole pages, so that no cache line is shared.
 #[repr(C, align(4096))]
@@ -18,8 +18,8 @@ struct Pages<const N: usize>([u8; N]);
 
 static BORROWED: ConstStaticCell<Pages<MOST_BYTES>> = ConstStaticCell::new(Pages([0; MOST_BYTES]));
 static LONG: ConstStaticCell<Pages<MOST_BYTES>> = ConstStaticCell::new(Pages([0; MOST_BYTES]));
-static SHORT: ConstStaticCell<Pages<{ MOST_DEPTH * SHORT_BYTES }>> =
-    ConstStaticCell::new(Pages([0; MOST_DEPTH * SHORT_BYTES]));
+static SHORT: ConstStaticCell<Pages<{ MOST_BUFFERS * SHORT_BYTES }>> =
+    ConstStaticCell::new(Pages([0; MOST_BUFFERS * SHORT_BYTES]));
 
 /// Memory for one load at a time.
 #[derive(Debug)]

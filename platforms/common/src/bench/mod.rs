@@ -11,6 +11,7 @@
 //! |---|---|
 //! | [`workload`] | the list of loads |
 //! | [`face`] | a load through the blocking face, and through the queue face |
+//! | [`spread`] | reads from several disks at once, in a mode of its own |
 //! | [`arrival`] | when what was reached, from the start to the first block |
 //! | [`meter`] | what is counted |
 //!
@@ -20,6 +21,7 @@ pub mod arrival;
 pub mod face;
 pub mod memory;
 pub mod meter;
+pub mod spread;
 pub mod workload;
 
 use rootport::block::queue::DiskId;
@@ -60,6 +62,14 @@ pub struct Tools {
 /// The first thing that failed. The host is stopped in any case.
 pub fn run<P: Platform, C: Driver>(host: &mut Host<'_, P, C>, tools: Tools) -> Result<(), Reason> {
     let result = measure(host, tools);
+    finish(host, result)
+}
+
+/// Says what memory was used, and stops the host.
+fn finish<P: Platform, C: Driver>(
+    host: &mut Host<'_, P, C>,
+    result: Result<(), Reason>,
+) -> Result<(), Reason> {
     let usage = host.pool_usage();
     println!(
         "@memory pool={} scratchpads={} bounce={}",

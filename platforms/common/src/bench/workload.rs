@@ -53,6 +53,8 @@ const MIB: usize = 1 << 20;
 
 /// The most requests in flight of any load.
 pub const MOST_DEPTH: usize = 32;
+/// The most requests in flight on all disks together.
+pub const MOST_BUFFERS: usize = 64;
 /// Characters of the longest name.
 const LONGEST_NAME: usize = 16;
 /// Bytes of the longest request.
@@ -134,6 +136,13 @@ impl Load {
     #[must_use]
     pub const fn bytes(&self) -> u64 {
         self.count as u64 * self.size as u64
+    }
+
+    /// 4 KiB random reads through the queue face, `depth` of them in flight, as many as every other short
+    /// load.
+    #[must_use]
+    pub const fn short_reads(depth: usize) -> Self {
+        Self::new(Random, Read, 4 * KIB, depth, Owned, 1000)
     }
 
     /// Its name in the lines.

@@ -19,6 +19,8 @@ pub enum Mode {
     Endure,
     /// What the stack costs; writes to the whole first disk.
     Bench,
+    /// What reads cost that go to several disks at once, at several depths.
+    Spread,
     /// No USB at all.
     Hello,
     /// Blocks one by one, whatever errors there are.
@@ -121,6 +123,9 @@ pub struct Options {
     pub watch: u64,
     /// `rootport.rounds`: how many times the shortest length of [`Mode::Bench`].
     pub rounds: u32,
+    /// `rootport.depth`: commands in flight on a UAS disk at most; the stack's own choice where it is
+    /// `None`.
+    pub depth: Option<u8>,
     /// `rootport.only`: the only load of [`Mode::Bench`]; all of them where it is `None`.
     pub only: Option<Load>,
 }
@@ -142,6 +147,7 @@ impl Options {
         watch: 200,
         queueing: None,
         rounds: 10,
+        depth: None,
         only: None,
     };
 }
@@ -210,6 +216,7 @@ impl Options {
             "watch" => self.watch = value.parse().ok()?,
             "reach" => self.reach = reach(value)?,
             "queue" => self.queueing = Some(queueing(value)?),
+            "depth" => self.depth = Some(value.parse().ok()?),
             "rounds" => self.rounds = value.parse().ok()?,
             "only" => self.only = Some(Load::named(value)?),
             _ => return None,
@@ -225,6 +232,7 @@ fn mode(word: &str) -> Option<Mode> {
         "raw" => Mode::Raw,
         "io" => Mode::Endure,
         "bench" => Mode::Bench,
+        "spread" => Mode::Spread,
         "hello" => Mode::Hello,
         "scan" => Mode::Scan,
         "pattern" => Mode::Pattern,
@@ -340,7 +348,9 @@ mod tests {
 
     #[test]
     fn reading_modes_write_nothing() {
-        for word in ["read", "raw", "io", "scan", "hello", "panic", "fault"] {
+        for word in [
+            "read", "raw", "io", "scan", "hello", "panic", "fault", "spread",
+        ] {
             let options = Options::parse(&format!("rootport.mode={word}")).unwrap();
             assert!(!options.mode.writes(), "{word}");
         }

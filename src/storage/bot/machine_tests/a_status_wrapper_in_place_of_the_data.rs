@@ -41,6 +41,23 @@ fn may_be_followed_by_a_stall_which_is_cleared_before_the_next_command() {
 }
 
 #[test]
+fn on_a_pipe_that_is_found_halted_has_the_halt_cleared_once() {
+    let halted = Input::Operated(Err(UsbError::Controller(HostError::Halted)));
+    for status in [CANCELLED_STATUS, STALLED_STATUS] {
+        let script = [
+            (
+                wrapper_as_data(Ok(wrapper(CswStatus::Failed, 512))),
+                RECALL_IN,
+            ),
+            (status, Action::Wait),
+            (halted, CLEAR_IN),
+            (DONE, ends_failed(0)),
+        ];
+        play(IN, &script);
+    }
+}
+
+#[test]
 fn may_be_a_phase_error() {
     let phase_error = wrapper(CswStatus::PhaseError, 0);
     let script = [(wrapper_as_data(Ok(phase_error)), RECOVER)];

@@ -24,7 +24,6 @@ const DONE: Input = Input::Operated(Ok(()));
 const CLEAR_IN: Action = Action::ClearHalt(Direction::In);
 const CLEAR_OUT: Action = Action::ClearHalt(Direction::Out);
 const RECALL_IN: Action = Action::Recall(Direction::In);
-const RECALL_OUT: Action = Action::Recall(Direction::Out);
 /// The first step of reset recovery.
 const RECOVER: Action = Action::Quiesce(Direction::Out);
 const CANCELLED_STATUS: Input = Input::Status(Err(Outcome::Cancelled));

@@ -75,24 +75,11 @@ fn that_stalls_out_while_the_status_has_come_already_ends_with_that_status() {
 }
 
 #[test]
-fn that_is_passed_over_but_stalls_while_it_is_recalled_has_its_halt_cleared() {
-    let script = [
-        (passed(512), RECALL_OUT),
-        (data(Outcome::Stall, 0), Action::Wait),
-        (DONE, CLEAR_OUT),
-        (DONE, ends(0)),
-    ];
-    play(OUT, &script);
-}
-
-#[test]
-fn whose_pipe_is_found_halted_as_it_is_recalled_has_its_halt_cleared_once() {
-    let halted = Input::Operated(Err(UsbError::Controller(HostError::Halted)));
+fn that_is_passed_over_has_its_pipe_cleared_once_whether_it_stalls_meanwhile_or_not() {
     for outcome in [Outcome::Stall, Outcome::Cancelled] {
         let script = [
-            (passed(512), RECALL_OUT),
+            (passed(512), CLEAR_OUT),
             (data(outcome, 0), Action::Wait),
-            (halted, CLEAR_OUT),
             (DONE, ends(0)),
         ];
         play(OUT, &script);
@@ -100,9 +87,9 @@ fn whose_pipe_is_found_halted_as_it_is_recalled_has_its_halt_cleared_once() {
 }
 
 #[test]
-fn that_ended_after_all_while_it_is_recalled_counts() {
+fn that_ended_after_all_while_it_is_taken_back_counts() {
     let script = [
-        (passed(0), RECALL_OUT),
+        (passed(0), CLEAR_OUT),
         (data(Outcome::Complete, 512), Action::Wait),
         (DONE, ends(512)),
     ];
@@ -110,9 +97,9 @@ fn that_ended_after_all_while_it_is_recalled_counts() {
 }
 
 #[test]
-fn that_cannot_be_recalled_gets_reset_recovery_and_no_status_is_believed() {
+fn that_cannot_be_taken_back_gets_reset_recovery_and_no_status_is_believed() {
     let script = [
-        (passed(512), RECALL_OUT),
+        (passed(512), CLEAR_OUT),
         (Input::Operated(Err(UsbError::Timeout)), RECOVER),
     ];
     play_recovery(OUT, &script, BotError::Transfer(UsbError::Timeout));

@@ -9,7 +9,7 @@ fn begins_reset_recovery_wherever_the_command_is() {
         (OUT, &[(data(Outcome::Complete, 512), Action::Wait)]),
         (IN, &[(data(Outcome::Stall, 0), CLEAR_IN)]),
         (NONE, &[(STALLED_STATUS, CLEAR_IN)]),
-        (OUT, &[(passed(512), RECALL_OUT)]),
+        (OUT, &[(passed(512), CLEAR_OUT)]),
         (
             NONE,
             &[(STALLED_STATUS, CLEAR_IN), (DONE, Action::ReadStatus)],

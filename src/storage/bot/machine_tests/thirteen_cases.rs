@@ -125,7 +125,7 @@ fn case_9_data_out_that_the_device_does_not_want_ends_with_0_bytes() {
     play(OUT, &swallows);
     // The status comes and the data was never taken: nothing may be left in flight.
     let ignores = [
-        (csw(CswStatus::Failed, 512), RECALL_OUT),
+        (csw(CswStatus::Failed, 512), CLEAR_OUT),
         (data(Outcome::Cancelled, 0), Action::Wait),
         (DONE, ends_failed(0)),
     ];
@@ -153,7 +153,7 @@ fn case_11_less_data_out_than_offered_ends_short() {
     ];
     play(OUT, &stalls);
     let takes_part = [
-        (passed(320), RECALL_OUT),
+        (passed(320), CLEAR_OUT),
         (data(Outcome::Cancelled, 192), Action::Wait),
         (DONE, ends(192)),
     ];

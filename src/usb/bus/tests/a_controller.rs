@@ -109,3 +109,50 @@ fn beside_another_starts_again_after_both_have_died_at_once() {
     assert_eq!(state(&bus, 0), ControllerState::Running);
     assert_eq!(state(&bus, 1), ControllerState::Running);
 }
+
+#[test]
+fn that_is_started_again_for_a_device_stops_first_and_brings_all_its_devices_back() {
+    let (mut bus, fake, device, now) = with_device();
+    bus.restart_controller(ControllerId(0), now);
+    assert_eq!(state(&bus, 0), ControllerState::Renewing);
+    assert!(!bus.may_restart(ControllerId(0)), "once at a time");
+    let events = run(&mut bus, now, now + WHILE);
+    let closed = BusEvent::Closed(device, Fate::Returning);
+    let [first, BusEvent::Described(again)] = events[..] else {
+        panic!("{events:?}")
+    };
+    assert_eq!(first, closed);
+    assert!(bus.is_kept(again));
+    assert_eq!(fake.state().count(Call::Stop), 1);
+    assert_eq!(fake.state().count(Call::Start), 2);
+}
+
+#[test]
+fn is_started_again_for_a_device_twice_at_most_and_for_its_own_death_all_the_same() {
+    let (mut bus, fake, _, mut now) = with_device();
+    for starts in [2, 3, 3] {
+        bus.restart_controller(ControllerId(0), now);
+        run(&mut bus, now, now + WHILE);
+        now = now + WHILE;
+        assert_eq!(fake.state().count(Call::Start), starts);
+    }
+    assert_eq!(state(&bus, 0), ControllerState::Running);
+    fake.state().events.push_back(DIED);
+    run(&mut bus, now, now + WHILE);
+    assert_eq!(fake.state().count(Call::Start), 4);
+    assert_eq!(state(&bus, 0), ControllerState::Running);
+}
+
+/// It may hold memory of its devices for ever.
+#[test]
+fn that_does_not_even_stop_for_a_device_is_a_runaway() {
+    let (mut bus, fake, _, now) = with_device();
+    fake.state().silent.push(Call::Stop);
+    bus.restart_controller(ControllerId(0), now);
+    run(&mut bus, now, now + WHILE);
+    let fault = ControllerFault::HaltTimeout;
+    fake.state().events.push_back(Event::Stopped(Err(fault)));
+    let events = run(&mut bus, now, now + WHILE);
+    assert_eq!(events, [BusEvent::Runaway(ControllerId(0), fault)]);
+    assert_eq!(state(&bus, 0), ControllerState::Failed(fault));
+}

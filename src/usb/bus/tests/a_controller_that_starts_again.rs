@@ -88,3 +88,20 @@ fn takes_what_was_plugged_into_an_empty_port_meanwhile_for_another_device() {
     assert_eq!(closed, device);
     assert!(!bus.is_kept(other));
 }
+
+/// Its device was closed for a reset of its port, and did not show itself again.
+#[test]
+fn knows_a_device_again_that_was_away_for_a_reset() {
+    let (mut bus, fake, device, now) = with_device();
+    bus.reset_device(device, now);
+    fake.state().silent.push(Call::Reset(RootPort(0)));
+    let events = run(&mut bus, now, now + Duration::from_millis(100));
+    assert_eq!(events, [BusEvent::Closed(device, Fate::Returning)]);
+    fake.state().silent.clear();
+    bus.restart_controller(ControllerId(0), now + Duration::from_millis(100));
+    let events = run(&mut bus, now + Duration::from_millis(100), now + WHILE);
+    let [BusEvent::Described(again)] = events[..] else {
+        panic!("{events:?}")
+    };
+    assert!(bus.is_kept(again));
+}

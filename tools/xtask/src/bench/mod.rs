@@ -35,10 +35,21 @@ use runs::Runs;
 pub struct Options {
     /// The shortest runs: good for the counts, not for the times.
     pub quick: bool,
+    /// What is measured.
+    pub scope: Scope,
+}
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Everything: the document gets it.
+    All,
     /// An EHCI only; the document stays as it is.
-    pub ehci: bool,
-    /// Only the timed models.
-    pub timed: bool,
+    Ehci,
+    /// UAS disks only; the document stays as it is.
+    Uas,
+    /// Only the timed models: the document gets that.
+    Timed,
 }
 
 /// The board that is measured.
@@ -50,26 +61,31 @@ const BOARD: &str = "qemu-virt";
 ///
 /// When a run fails. A figure that misses its target is no error: the table says so.
 pub fn run(options: Options) -> Result<()> {
-    if !options.ehci {
+    let scope = options.scope;
+    if matches!(scope, Scope::All | Scope::Timed) {
         let text = timed::measure()?;
         println!("{text}");
         table::write(&timed::PLACE, &text)?;
     }
-    if options.timed {
+    if scope == Scope::Timed {
         return Ok(());
     }
     packages::ensure(&packages::QEMU)?;
     let board = board::named(BOARD)?;
     let fast = image::build_flavour(&board, &runs::FAST)?;
     let mut figures = Vec::new();
-    if !options.ehci {
+    if scope == Scope::All {
         figures.extend(figures::all(&Runs::perform(&board, &fast, options)?)?);
+    }
+    if scope != Scope::Ehci {
         figures.extend(uas::Runs::perform(&board, &fast)?.figures()?);
     }
-    figures.extend(ehci::Runs::perform(&board, &fast)?.figures()?);
+    if scope != Scope::Uas {
+        figures.extend(ehci::Runs::perform(&board, &fast)?.figures()?);
+    }
     let text = table::render(&figures);
     println!("{text}");
-    if options.ehci {
+    if scope != Scope::All {
         return Ok(());
     }
     let path = table::write(&table::PLACE, &text)?;

@@ -31,7 +31,7 @@ const SMALL: Flavour = Flavour {
 };
 
 /// What is behind the disk: no host file is in the figures.
-const NOTHING: &str = "driver=null-co,size=536870912,read-zeroes=on,node-name=nothing";
+const NOTHING: &str = "driver=null-co,size=536870912,read-zeroes=on";
 /// One instruction is one nanosecond. QEMU counts INST_RETIRED only so. Where the core sleeps, the
 /// clock follows the host's: with `sleep=off` it would leap to the next deadline instead, and
 /// commands would time out.
@@ -140,8 +140,9 @@ pub(super) struct Run<'r> {
     rounds: u32,
     /// More of what is behind the disk.
     medium: &'static str,
-    /// The disk is behind a UAS bridge.
-    is_attached: bool,
+    /// So many disks are behind a UAS bridge each; none: the disk speaks Bulk-Only.
+    attached: usize,
+    mode: &'static str,
     arguments: Vec<String>,
 }
 
@@ -159,7 +160,8 @@ impl<'r> Run<'r> {
             words: String::new(),
             rounds: 1,
             medium: "",
-            is_attached: false,
+            attached: 0,
+            mode: "bench",
             arguments: Vec::new(),
         }
     }
@@ -185,25 +187,43 @@ impl<'r> Run<'r> {
         self
     }
 
-    /// Has the disk speak UAS in place of Bulk-Only.
-    pub(super) fn attached(mut self) -> Self {
-        self.is_attached = true;
+    /// Has so many disks, which speak UAS in place of Bulk-Only.
+    pub(super) fn attached(mut self, disks: usize) -> Self {
+        self.attached = disks;
         self
     }
 
-    /// The words that put the disk on the bus.
-    fn disk(&self) -> Vec<String> {
+    /// In this mode of the image.
+    pub(super) fn mode(mut self, mode: &'static str) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// The words that make the disks and put them on the bus.
+    fn disks(&self) -> Vec<String> {
         let bus = &self.controller.bus;
-        let devices = if self.is_attached {
-            vec![
-                format!("usb-uas,id=bridge,bus={bus}"),
-                "scsi-hd,bus=bridge.0,drive=nothing".to_owned(),
-            ]
-        } else {
-            vec![format!("usb-storage,bus={bus},drive=nothing")]
+        let medium = |number: usize| {
+            let node = if number == 0 {
+                "nothing".to_owned()
+            } else {
+                format!("nothing{number}")
+            };
+            let words = format!("{NOTHING}{},node-name={node}", self.medium);
+            (node, ["-blockdev".to_owned(), words])
         };
-        let words = |device| ["-device".to_owned(), device];
-        devices.into_iter().flat_map(words).collect()
+        let device = |words: String| ["-device".to_owned(), words];
+        if self.attached == 0 {
+            let (node, blocks) = medium(0);
+            let disk = device(format!("usb-storage,bus={bus},drive={node}"));
+            return [blocks, disk].concat();
+        }
+        let attached = |number| {
+            let (node, blocks) = medium(number);
+            let bridge = device(format!("usb-uas,id=bridge{number},bus={bus}"));
+            let disk = device(format!("scsi-hd,bus=bridge{number}.0,drive={node}"));
+            [blocks, bridge, disk].concat()
+        };
+        (0..self.attached).flat_map(attached).collect()
     }
 
     /// One that the machine has already.
@@ -228,13 +248,12 @@ impl<'r> Run<'r> {
 
     fn listen(&self) -> Result<Report> {
         let line = format!(
-            "rootport.mode=bench rootport.rounds={} {}",
-            self.rounds, self.words
+            "rootport.mode={} rootport.rounds={} {}",
+            self.mode, self.rounds, self.words
         );
         let mut machine = Setup::new(self.board.emulation()?, &self.controller)
             .with(&self.arguments)
-            .with(["-blockdev", &format!("{NOTHING}{}", self.medium)])
-            .with(self.disk())
+            .with(self.disks())
             .with_image(self.board, self.image, &line)?
             .start(&format!("bench {}", self.what))?;
         let deadline = Instant::now() + PATIENCE;

@@ -10,6 +10,7 @@ use super::runs::{COUNTED, Run};
 use super::sample::Report;
 use super::traffic::Traffic;
 use crate::board::Board;
+use crate::image::{self, Flavour};
 
 const WORDS: &str = "rootport.wait=asleep rootport.dma=coherent";
 const ALONE: &str = "rootport.wait=asleep rootport.dma=coherent rootport.only=rr4k.1";
@@ -27,7 +28,25 @@ const DEEP: &str = "rr4k.14";
 /// On an EHCI, one at a time.
 const EHCI_REQUEST: f64 = 2_500.0;
 const WRITES: f64 = 3.5;
+/// With 14 commands of 1 MiB in flight; fewer take less.
 const MEMORY: f64 = 163_840.0;
+/// Depths at which the memory is measured, beside the greatest.
+const SHALLOW: [u8; 2] = [4, 8];
+
+/// Numbers of disks that are read from at once, and requests in flight on each.
+const DISKS: [usize; 3] = [1, 2, 4];
+const DEPTHS: [usize; 4] = [1, 4, 8, 14];
+/// From here on a request must not depend on depth or disks any more: the most expensive combination
+/// against the cheapest, in percent.
+const FLAT_FROM: usize = 8;
+const FLAT: f64 = 10.0;
+
+/// The image with room for all of [`DISKS`].
+const MANY: Flavour = Flavour {
+    name: "-bench-disks",
+    profile: "board-fast",
+    features: &["bench-disks"],
+};
 
 /// All runs with a UAS disk.
 #[derive(Debug)]
@@ -35,6 +54,10 @@ pub struct Runs {
     streams: Report,
     traffic: BTreeMap<String, Traffic>,
     ehci: Report,
+    /// With fewer commands in flight, as in [`SHALLOW`].
+    shallow: Vec<Report>,
+    /// From several disks at once, as in [`DISKS`].
+    spread: Vec<Report>,
 }
 
 impl Runs {
@@ -43,8 +66,25 @@ impl Runs {
     /// # Errors
     ///
     /// At the first run that fails.
-    pub fn perform(virt: &Board, image: &Path) -> Result<Self> {
-        let run = |what: &str| Run::new(virt, format!("UAS, {what}"), image).attached();
+    pub fn perform(virt: &Board, fast: &Path) -> Result<Self> {
+        let run = |what: &str| Run::new(virt, format!("UAS, {what}"), fast).attached(1);
+        let many = image::build_flavour(virt, &MANY)?;
+        let shallow = |depth: u8| {
+            run(&format!("at most {depth} commands in flight"))
+                .words(&format!("{ALONE} rootport.depth={depth}"))
+                .with(&COUNTED)
+                .report()
+        };
+        let spread = |disks: usize| {
+            Run::new(virt, format!("UAS, disks at once: {disks}"), &many)
+                // With fewer ports QEMU makes a hub for the last one by itself.
+                .controller("qemu-xhci,id=usb,p2=8,p3=8")
+                .attached(disks)
+                .mode("spread")
+                .words(&format!("{WORDS} rootport.disks={disks}"))
+                .with(&COUNTED)
+                .report()
+        };
         Ok(Self {
             streams: run("asleep, coherent")
                 .words(WORDS)
@@ -56,6 +96,8 @@ impl Runs {
                 .words(ALONE)
                 .with(&COUNTED)
                 .report()?,
+            shallow: SHALLOW.into_iter().map(shallow).collect::<Result<_>>()?,
+            spread: DISKS.into_iter().map(spread).collect::<Result<_>>()?,
         })
     }
 
@@ -79,12 +121,37 @@ impl Runs {
         let what = "4 KiB random read, one at a time, on an EHCI; interrupt, coherent";
         figures.push(Figure::new(Part::Uas, what, value, "instructions").at_most(EHCI_REQUEST));
         figures.extend(self.accesses()?);
-        let pool = self.streams.number("memory", "pool")? as f64;
-        let what = "coherent pool at most, one controller, 14 commands of 1 MiB";
-        figures.push(Figure::new(Part::Uas, what, pool, "bytes").at_most(MEMORY));
+        figures.extend(self.flatness()?);
+        for (depth, report) in SHALLOW.into_iter().zip(&self.shallow) {
+            figures.push(memory(depth, report)?);
+        }
+        figures.push(memory(14, &self.streams)?.at_most(MEMORY));
         Ok(figures)
     }
 
+    /// Each number of disks at each depth, and how far those are apart that must not be.
+    fn flatness(&self) -> Result<Vec<Figure>> {
+        let mut figures = Vec::new();
+        let mut deep = Vec::new();
+        for (disks, report) in DISKS.into_iter().zip(&self.spread) {
+            for depth in DEPTHS {
+                let value = report.sample(&format!("rr4k.{depth}"))?.each("insn")?;
+                let what = format!(
+                    "4 KiB random read from {disks} at once, {depth} in flight on each; interrupt"
+                );
+                figures.push(Figure::new(Part::Uas, what, value, "instructions"));
+                if depth >= FLAT_FROM {
+                    deep.push(value);
+                }
+            }
+        }
+        let what = "the same from depth 8 up: the dearest above the cheapest";
+        let apart = Figure::new(Part::Uas, what, apart(&deep), "%");
+        figures.push(apart.at_most(FLAT));
+        Ok(figures)
+    }
+
+    /// Registers at depth.
     fn accesses(&self) -> Result<[Figure; 4]> {
         let count = self.streams.sample(DEEP)?.value("n")?.max(1) as f64;
         let traffic = self.traffic.get(DEEP).copied();
@@ -99,5 +166,29 @@ impl Runs {
             figure("doorbells among the writes", traffic.doorbells, "writes"),
             figure("interrupts", traffic.interrupts, "interrupts"),
         ])
+    }
+}
+
+fn memory(depth: u8, report: &Report) -> Result<Figure> {
+    let pool = report.number("memory", "pool")? as f64;
+    let what = format!("coherent pool at most, one controller, {depth} commands of 1 MiB");
+    Ok(Figure::new(Part::Uas, what, pool, "bytes"))
+}
+
+/// How far the highest of some values is above the lowest, in percent.
+fn apart(values: &[f64]) -> f64 {
+    let lowest = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let highest = values.iter().copied().fold(0.0, f64::max);
+    (highest / lowest - 1.0) * 100.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::apart;
+
+    #[test]
+    fn values_are_apart_by_the_highest_above_the_lowest() {
+        assert_eq!(apart(&[100.0, 100.0]), 0.0);
+        assert_eq!(apart(&[150.0, 100.0, 125.0]), 50.0);
     }
 }

@@ -58,6 +58,9 @@ pub struct Faults {
     /// The n-th qTD of an endpoint address (bit 7: IN; endpoint 0 counts all its qTDs with the
     /// direction bit clear), of any device, ends so.
     pub transfers: BTreeMap<(u8, u64), TransferFault>,
+    /// The controller loses an endpoint with this address: from the n-th qTD there on, of any device,
+    /// none ends until the controller was reset.
+    pub lost_endpoints: Vec<(u8, u64)>,
     /// The device in this port is gone from its n-th transaction on.
     pub unplug_at: BTreeMap<usize, u64>,
     /// Transactions of the device in this port, by their count, get no answer.
@@ -71,5 +74,21 @@ impl Faults {
     #[must_use]
     pub fn none() -> Self {
         Self::default()
+    }
+
+    /// What the qTD with this count at an endpoint address ends with.
+    pub(super) fn of_transfer(&mut self, key: (u8, u64)) -> Option<TransferFault> {
+        let (address, count) = key;
+        let is_lost = |&(lost, from): &(u8, u64)| lost == address && count >= from;
+        match self.lost_endpoints.iter().any(is_lost) {
+            true => Some(TransferFault::Never),
+            false => self.transfers.remove(&key),
+        }
+    }
+
+    /// The controller was reset, after so many qTDs at each address: it has what it had lost.
+    pub(super) fn find_endpoints(&mut self, counts: &BTreeMap<u8, u64>) {
+        self.lost_endpoints
+            .retain(|(address, from)| counts.get(address).is_none_or(|count| count <= from));
     }
 }

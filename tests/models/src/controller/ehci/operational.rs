@@ -340,6 +340,7 @@ impl Ehci {
         self.forget_schedules();
         self.translators.reset();
         self.death = None;
+        self.faults.find_endpoints(&self.begun);
         self.reset_ports(around);
         *around.noticed = true;
     }

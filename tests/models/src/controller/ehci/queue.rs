@@ -98,7 +98,7 @@ impl Ehci {
         let count = self.begun.entry(address).or_default();
         let key = (address, *count);
         *count += 1;
-        let bits = match self.faults.transfers.remove(&key) {
+        let bits = match self.faults.of_transfer(key) {
             None => return Some(()),
             Some(TransferFault::Never) => {
                 self.held.get_mut(at)?.stuck = true;

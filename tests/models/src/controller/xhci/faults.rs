@@ -52,6 +52,9 @@ pub struct Faults {
     /// The n-th TD of an endpoint address (bit 7: IN; endpoint 0 counts each stage), of any device,
     /// ends so.
     pub transfers: BTreeMap<(u8, u64), CompletionFault>,
+    /// The controller loses an endpoint with this address: from the n-th TD there on, of any device,
+    /// none ends until the controller was reset.
+    pub lost_endpoints: Vec<(u8, u64)>,
     /// This many interrupts, from the first on, never leave the controller.
     pub lost_interrupts: u64,
     /// The controller dies at this moment.
@@ -74,6 +77,22 @@ impl Faults {
     #[must_use]
     pub fn none() -> Self {
         Self::default()
+    }
+
+    /// What the TD with this count at an endpoint address ends with.
+    pub(super) fn of_transfer(&mut self, key: (u8, u64)) -> Option<CompletionFault> {
+        let (address, count) = key;
+        let is_lost = |&(lost, from): &(u8, u64)| lost == address && count >= from;
+        match self.lost_endpoints.iter().any(is_lost) {
+            true => Some(CompletionFault::Never),
+            false => self.transfers.remove(&key),
+        }
+    }
+
+    /// The controller was reset, after so many TDs at each address: it has what it had lost.
+    pub(super) fn find_endpoints(&mut self, counts: &BTreeMap<u8, u64>) {
+        self.lost_endpoints
+            .retain(|(address, from)| counts.get(address).is_none_or(|count| count <= from));
     }
 
     /// Puts what happens at a certain moment on the agenda.

@@ -141,6 +141,7 @@ impl Xhci {
         new.status = HALTED | NOT_READY;
         self.operational = new;
         self.death = None;
+        self.faults.find_endpoints(&self.td_counts);
         self.pending_half = None;
         self.scratchpads.clear();
         self.commands.reset();

@@ -159,7 +159,7 @@ impl Xhci {
             return Some(0);
         }
         let endpoint = self.endpoint(slot, index)?;
-        endpoint.waiting = later.is_none();
+        endpoint.waiting = true;
         self.plan(slot, index, later.unwrap_or(around.now + timing::PATIENCE));
         None
     }

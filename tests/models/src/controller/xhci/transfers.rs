@@ -83,7 +83,7 @@ impl Xhci {
         let count = self.td_counts.entry(address).or_default();
         let key = (address, *count);
         *count += 1;
-        let fault = self.faults.transfers.remove(&key);
+        let fault = self.faults.of_transfer(key);
         let nothing = td.work == Work::Nothing;
         if let Some(endpoint) = self.endpoint(slot, index) {
             endpoint.td = Some(td);
@@ -282,7 +282,7 @@ impl Xhci {
             .map_or(0, |endpoint| endpoint.period());
         let soonest = around.now + timing::RETRY.max(period);
         if let Some(endpoint) = self.endpoint(slot, index) {
-            endpoint.waiting = hint.is_none();
+            endpoint.waiting = true;
         }
         let from = hint.unwrap_or(around.now + timing::PATIENCE).max(soonest);
         self.plan(slot, index, from);
@@ -325,6 +325,10 @@ impl Xhci {
             };
             self.unschedule(slot, index);
             self.plan(slot, index, at);
+            // Until then something else may happen.
+            if let Some(endpoint) = self.endpoint(slot, index) {
+                endpoint.waiting = true;
+            }
         }
     }
 }

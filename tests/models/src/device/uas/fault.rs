@@ -93,9 +93,11 @@ impl Fault {
 /// What a device makes of a task management function.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum TaskManner {
-    /// It carries it out.
+    /// It carries it out: nothing more is heard of the commands (SAM-5 §7.2).
     #[default]
     Works,
+    /// It carries it out, and sends the status of a command that had ended by then all the same.
+    LeavesStatus,
     /// It answers with this response code and does nothing.
     Refuses(u8),
     /// It never answers, and does nothing.
