@@ -111,8 +111,10 @@ fn list(bytes: &[u8]) -> u8 {
         return 0;
     };
     let mut listed = 0;
-    for (place, page) in PAGES.iter().enumerate() {
-        listed |= u8::from(supported.contains(*page)) << place;
+    for found in supported.pages() {
+        if let Some(place) = PAGES.iter().position(|page| *page == found) {
+            listed |= 1 << place;
+        }
     }
     listed
 }
