@@ -252,6 +252,16 @@ impl RequestSlot {
             || (self.issued < self.blocks && self.redo == u64::MAX && self.failed.is_none())
     }
 
+    /// Whether it ends well with the command for a piece, which has moved all of that: a read or write, of
+    /// which nothing else is under way or still to be done.
+    #[inline]
+    pub(crate) fn ends_with(&self, piece: Piece) -> bool {
+        let moves = matches!(self.operation, Operation::Read(_) | Operation::Write(_));
+        let is_last = self.in_flight == 1 && self.issued >= self.blocks && self.redo == u64::MAX;
+        let went_well = self.failed.is_none() && self.suspect != u64::from(piece.first);
+        moves && is_last && went_well && self.bounced.is_none()
+    }
+
     /// Whether it must not be under way at the same time as another one of its disk: the device may
     /// carry commands out in any order, and a write that is issued again must not overtake a later
     /// one.

@@ -58,8 +58,10 @@ impl RawBuffer {
 /// Bytes of the longest cache line of any CPU that the stack runs on.
 const LONGEST_LINE: usize = 128;
 
-/// Where the memory of a [`DmaBuffer`] came from.
+/// Where the memory of a [`DmaBuffer`] came from. A whole word, so that a buffer, or none, is moved in words:
+/// one is moved to and fro with every request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u64)]
 enum Origin {
     Static,
     Raw,

@@ -234,10 +234,15 @@ pub struct TransferEnd {
     pub outcome: Outcome,
 }
 
-const _: () = assert!(
-    size_of::<Option<TransferEnd>>() <= 16,
-    "it travels in two registers"
-);
+impl TransferEnd {
+    /// Of no transfer: a place for one.
+    #[cfg(feature = "xhci")]
+    pub(crate) const NONE: Self = Self {
+        token: Token(0),
+        actual: 0,
+        outcome: Outcome::Complete,
+    };
+}
 
 /// What a controller reports, one at a time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -33,6 +33,18 @@ impl BlockLength {
         1 << self.exponent
     }
 
+    /// How many blocks so many bytes are; 0 if they are no whole blocks.
+    #[inline]
+    #[must_use]
+    pub const fn count(self, bytes: usize) -> u64 {
+        let rest = bytes & (self.bytes() as usize - 1);
+        if rest == 0 {
+            bytes as u64 >> self.exponent
+        } else {
+            0
+        }
+    }
+
     /// As a power of two: 9 to 16.
     #[must_use]
     pub const fn exponent(self) -> u8 {

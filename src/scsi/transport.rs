@@ -171,6 +171,24 @@ pub struct Ended {
     pub client: Client,
 }
 
+/// What the good end of a transfer is to the commands of a function.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Progress {
+    /// One of them goes on.
+    Step,
+    /// A request's has ended well, and has moved all of its piece.
+    Done {
+        /// Whose it was: its place.
+        request: u8,
+        /// Which piece.
+        piece: Piece,
+        /// Bytes of that.
+        moved: u32,
+    },
+    /// Nothing was done: there may be more to it.
+    Unknown,
+}
+
 const _: () = assert!(size_of::<Outcome>() <= 16, "it travels in two registers");
 
 #[cfg(test)]

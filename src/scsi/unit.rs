@@ -189,6 +189,64 @@ impl UnitEntry {
         }
     }
 
+    /// How many blocks `length` bytes from `lba` on are, which an operation reads or writes.
+    ///
+    /// # Errors
+    ///
+    /// Why the unit cannot have it.
+    #[inline]
+    pub(crate) fn admit_move(
+        &self,
+        operation: Operation,
+        lba: Lba,
+        length: usize,
+    ) -> Result<u64, BlockError> {
+        if let UnitState::Ready(found) = &self.state {
+            let capacity = &found.capacity;
+            let blocks = capacity.block_length().count(length);
+            let end = lba.0.checked_add(blocks);
+            let fits = blocks != 0 && end.is_some_and(|end| end <= capacity.blocks());
+            if fits && (operation.is_read() || !found.write_protected) {
+                return Ok(blocks);
+            }
+        }
+        self.refuse_move(operation, lba, length)
+    }
+
+    /// The same for a unit that is not ready, or an operation that it cannot have.
+    #[cold]
+    #[inline(never)]
+    fn refuse_move(
+        &self,
+        operation: Operation,
+        lba: Lba,
+        length: usize,
+    ) -> Result<u64, BlockError> {
+        let geometry = self.geometry()?;
+        if !operation.is_read() && !geometry.writable {
+            return Err(BlockError::WriteProtected);
+        }
+        geometry.extent(lba, length)
+    }
+
+    /// The same of an operation that neither reads nor writes, or does so in a manner of its own.
+    ///
+    /// # Errors
+    ///
+    /// Why the unit cannot have it.
+    #[cold]
+    pub(crate) fn admit_other(
+        &self,
+        operation: Operation,
+        length: usize,
+    ) -> Result<u64, BlockError> {
+        let geometry = self.geometry()?;
+        match operation {
+            Operation::Flush | Operation::Stop => Ok(0),
+            rare => self.admit(rare, &geometry, length),
+        }
+    }
+
     /// The next command of a request that reads or writes from `lba` on.
     ///
     /// # Errors

@@ -5,11 +5,11 @@ use super::recover::{is_same_unit, replace};
 use super::{FunctionSlot, Host};
 use crate::block::BlockError;
 use crate::block::queue::REISSUES;
-use crate::host::ControllerFault;
+use crate::host::{ControllerFault, TransferEnd};
 use crate::platform::{ControllerId, Platform};
 use crate::scsi::bring_up::{Action, BringUp, BringUpError, Input, ModeForm, Search};
 use crate::scsi::inquiry::Inquiry;
-use crate::scsi::transport::{Outcome, SCRATCH, TransportError};
+use crate::scsi::transport::{Outcome, Progress, SCRATCH, TransportError};
 use crate::scsi::unit::{Next, UnitEntry, UnitState};
 use crate::storage::bot::wire::Lun;
 use crate::storage::function::{Function, FunctionEvent};
@@ -18,7 +18,7 @@ use crate::storage::quirks::Quirks;
 use crate::storage::uas::transport::Tools;
 use crate::time::Instant;
 use crate::usb::descriptor::CommandSet;
-use crate::usb::{BusEvent, DeviceId, Driver, FunctionEnd};
+use crate::usb::{BusEvent, DeviceId, Driver, function_and_tag};
 
 /// Bytes of a unit's answer that are looked at: the longest, MODE SENSE, is asked for 192.
 const ANSWER: usize = 256;
@@ -27,26 +27,30 @@ const _: () = assert!(ANSWER <= SCRATCH);
 impl<P: Platform, C: Driver> Host<'_, P, C> {
     /// Takes the good end of a transfer. It ends a command, as a rule, and with it a request.
     #[inline]
-    pub(super) fn transfer_ended(&mut self, end: FunctionEnd, now: Instant) {
-        let Some(slot) = self.functions.get_mut(usize::from(end.function)) else {
+    pub(super) fn transfer_ended(&mut self, end: &TransferEnd, now: Instant) {
+        let (function, _) = function_and_tag(end.token);
+        let Some(slot) = self.functions.get_mut(usize::from(function)) else {
             return;
         };
-        let ended = slot
-            .function
-            .ended_well(&mut self.bus, &self.platform, &end);
-        match ended {
-            Some((client, moved)) => {
+        let (bus, dma) = (&mut self.bus, &self.platform);
+        match slot.function.ended_well(bus, dma, self.commands, end) {
+            Progress::Step => {}
+            Progress::Done {
+                request,
+                piece,
+                moved,
+            } => {
                 slot.ladder.succeeded();
-                self.command_done(end.function, client, moved, now);
+                self.request_done(function, request, piece, moved, now);
             }
-            None => self.transfer_ended_otherwise(end, now),
+            Progress::Unknown => self.transfer_ended_otherwise(end, now),
         }
     }
 
     /// Takes the end of a transfer, whatever it means.
     #[inline(never)]
-    fn transfer_ended_otherwise(&mut self, end: FunctionEnd, now: Instant) {
-        let function = end.function;
+    fn transfer_ended_otherwise(&mut self, end: &TransferEnd, now: Instant) {
+        let (function, _) = function_and_tag(end.token);
         let Some(slot) = self.functions.get_mut(usize::from(function)) else {
             return;
         };
@@ -56,7 +60,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             commands: self.commands,
             now,
         };
-        match slot.function.transfer_ended(&mut tools, &end) {
+        match slot.function.transfer_ended(&mut tools, end) {
             Some(ended) => self.commands_ended(function, ended, now),
             None => self.nothing_ended(function, now),
         }
@@ -67,7 +71,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     #[inline(never)]
     pub(super) fn dispatch(&mut self, event: BusEvent, now: Instant) {
         match event {
-            BusEvent::Transfer(end) => self.transfer_ended_otherwise(end, now),
+            BusEvent::Transfer(end) => self.transfer_ended_otherwise(&end, now),
             BusEvent::Described(device) => self.described(device, now),
             BusEvent::Configured(device, result) => {
                 let Some(index) = self.function_of(device) else {
@@ -142,7 +146,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let slot = self.functions.get(usize::from(function));
         let transfer_bytes = slot.map_or(0, |slot| slot.function.transfer_bytes());
         let device = slot.and_then(|slot| slot.function.device());
-        let Some(info) = device.and_then(|device| self.bus.info(device)) else {
+        let Some(controller) = device.and_then(|device| self.bus.controller_of(device)) else {
             return;
         };
         let was_absent = match self.functions.get_mut(usize::from(function)) {
@@ -154,7 +158,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         if was_absent && self.units.iter().any(is_its) {
             self.bring_back_units(function, transfer_bytes, now);
         } else {
-            self.add_units(function, info.controller, transfer_bytes, highest, now);
+            self.add_units(function, controller, transfer_bytes, highest, now);
         }
         self.schedule(function, now);
     }

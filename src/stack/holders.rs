@@ -5,7 +5,6 @@
 //! another was told of.
 
 use super::Host;
-use super::requests::Waiter;
 use crate::block::BlockError;
 use crate::block::queue::{DiskId, HolderEntry, HolderId, Operation, RequestId};
 use crate::platform::Platform;
@@ -56,7 +55,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     pub fn submit_flush(&mut self, holder: HolderId) -> Result<RequestId, BlockError> {
         let entry = self.holder_mut(holder).ok_or(BlockError::Disconnected)?;
         let disk = entry.disk.ok_or(BlockError::Disconnected)?;
-        self.submit_for(disk, Operation::Flush, None, Some(holder), Waiter::Queue)
+        self.submit_queued(disk, Operation::Flush, None, Some(holder))
     }
 
     /// What a flush that has ended is to its holder: a loss that it was not told of yet is.

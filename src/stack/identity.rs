@@ -5,7 +5,7 @@ use core::fmt;
 use super::DiskInfo;
 use crate::host::RootPort;
 use crate::platform::ControllerId;
-use crate::scsi::vpd::WorldWideName;
+use crate::scsi::vpd::{Authority, WorldWideName};
 use crate::text::Text;
 
 /// What tells a disk from others: the best of what is known of it.
@@ -70,15 +70,11 @@ impl fmt::Display for StableName {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::WorldWide(name) => {
-                let (kind, bytes): (_, &[u8]) = match name {
-                    WorldWideName::Naa(bytes) => ("naa", bytes),
-                    WorldWideName::NaaExtended(bytes) => ("naa", bytes),
-                    WorldWideName::Eui64(bytes) => ("eui", bytes),
-                    WorldWideName::Eui64WithDirectory(bytes) => ("eui", bytes),
-                    WorldWideName::Eui64WithExtension(bytes) => ("eui", bytes),
-                };
-                write!(formatter, "{kind}.")?;
-                bytes
+                formatter.write_str(match name.authority() {
+                    Authority::Naa => "naa.",
+                    Authority::Eui64 => "eui.",
+                })?;
+                name.bytes()
                     .iter()
                     .try_for_each(|byte| write!(formatter, "{byte:02x}"))
             }
@@ -107,7 +103,8 @@ mod tests {
 
     #[test]
     fn names_are_words_that_tell_their_kind() {
-        let naa = StableName::WorldWide(WorldWideName::Naa([0x50, 0, 0xc5, 0, 1, 2, 3, 4]));
+        let name = WorldWideName::new(Authority::Naa, &[0x50, 0, 0xc5, 0, 1, 2, 3, 4]);
+        let naa = StableName::WorldWide(name.unwrap());
         assert_eq!(naa.to_string(), "naa.5000c50001020304");
         let serial = StableName::Serial {
             vendor: 0x152d,

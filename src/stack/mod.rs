@@ -255,7 +255,7 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
     fn work(&mut self, now: Instant) -> Instant {
         for _ in 0..POLL_BUDGET {
             if let Some(end) = self.bus.take_end() {
-                self.transfer_ended(end, now);
+                self.transfer_ended(&end, now);
                 continue;
             }
             match self.bus.poll(now) {

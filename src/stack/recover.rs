@@ -45,15 +45,18 @@ impl Home {
 
     /// Whether this may be the same device: a serial number that either time could not be read says
     /// nothing.
-    fn is_of(&self, other: &Self) -> bool {
-        let (serial, now) = (self.0.strings.serial, other.0.strings.serial);
-        self.0.descriptor == other.0.descriptor
+    fn is_of(&self, other: &DeviceInfo) -> bool {
+        let (serial, now) = (&self.0.strings.serial, &other.strings.serial);
+        self.0.descriptor == other.descriptor
             && (serial == now || serial.is_empty() || now.is_empty())
     }
 
-    fn is_at(&self, other: &Self) -> bool {
-        let place = |home: &Self| (home.controller(), home.root_port(), home.0.attachment.route);
-        place(self) == place(other)
+    fn is_at(&self, other: &DeviceInfo) -> bool {
+        let place = |info: &DeviceInfo| {
+            let attachment = &info.attachment;
+            (info.controller, attachment.root_port, attachment.route)
+        };
+        place(&self.0) == place(other)
     }
 }
 
@@ -177,7 +180,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
 
     fn power_of(&self, function: u8) -> PortPower {
         let slot = self.functions.get(usize::from(function));
-        match slot.and_then(|slot| slot.home) {
+        match slot.and_then(|slot| slot.home.as_ref()) {
             Some(home) => self
                 .platform
                 .port_power(home.controller(), home.root_port().0),
@@ -301,11 +304,11 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
 
     /// A device was described: if it is the one that a function waits for, the function's place.
     pub(super) fn returning(&self, info: &DeviceInfo) -> Option<usize> {
-        let home = Home::of(info);
         let waits = |slot: &FunctionSlot| {
+            let is_there = |home: &Home| home.is_at(info);
             slot.function.is_free()
                 && slot.absent_until.is_some()
-                && slot.home.is_some_and(|other| other.is_at(&home))
+                && slot.home.as_ref().is_some_and(is_there)
         };
         self.functions.iter().position(waits)
     }
@@ -316,10 +319,11 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             let Some(slot) = self.functions.get(function) else {
                 break;
             };
-            let is_there = |home: Home| (home.controller(), home.root_port()) == (controller, port);
+            let is_there =
+                |home: &Home| (home.controller(), home.root_port()) == (controller, port);
             // One that is still being closed ends when it is.
             let is_away = slot.absent_until.is_some() && slot.function.is_free();
-            if is_away && slot.home.is_some_and(is_there) {
+            if is_away && slot.home.as_ref().is_some_and(is_there) {
                 self.free_function(function as u8);
             }
         }
@@ -328,8 +332,8 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     /// Whether the device that was described is the same as before, as far as can be told yet.
     pub(super) fn is_same_device(&self, function: usize, info: &DeviceInfo) -> bool {
         let slot = self.functions.get(function);
-        let before = slot.and_then(|slot| slot.home);
-        self.bus.is_kept(info.id) && before.is_some_and(|home| home.is_of(&Home::of(info)))
+        let before = slot.and_then(|slot| slot.home.as_ref());
+        self.bus.is_kept(info.id) && before.is_some_and(|home| home.is_of(info))
     }
 
     /// Ends a function: its units and all their requests.
@@ -385,8 +389,14 @@ pub(super) fn is_same_unit(before: &Found, now: &Found) -> bool {
     let size = |found: &Found| (found.capacity.blocks(), found.capacity.block_length());
     // A page that either time could not be asked says nothing.
     let (was, is) = (&before.details, &now.details);
-    let serial = was.serial.zip(is.serial).is_none_or(|(was, is)| was == is);
-    let name = was.name.zip(is.name).is_none_or(|(was, is)| was == is);
+    let serial = match (&was.serial, &is.serial) {
+        (Some(was), Some(is)) => was == is,
+        _ => true,
+    };
+    let name = match (&was.name, &is.name) {
+        (Some(was), Some(is)) => was == is,
+        _ => true,
+    };
     before.inquiry == now.inquiry && size(before) == size(now) && serial && name
 }
 

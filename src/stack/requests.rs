@@ -72,7 +72,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         buffer: Option<DmaBuffer>,
     ) -> Result<RequestId, (BlockError, Option<DmaBuffer>)> {
         let memory = buffer.as_ref().map(DmaBuffer::raw);
-        match self.submit_for(disk, operation, memory, None, Waiter::Queue) {
+        match self.submit_queued(disk, operation, memory, None) {
             Ok(id) => {
                 if let Some(slot) = self.requests.get_mut(usize::from(id.index)) {
                     slot.buffer = buffer;
@@ -81,6 +81,18 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             }
             Err(error) => Err((error, buffer)),
         }
+    }
+
+    /// Puts a request into a slot as [`Host::submit_for`] does, for whoever asks for completions.
+    #[inline(never)]
+    pub(super) fn submit_queued(
+        &mut self,
+        disk: DiskId,
+        operation: Operation,
+        memory: Option<RawBuffer>,
+        holder: Option<HolderId>,
+    ) -> Result<RequestId, BlockError> {
+        self.submit_for(disk, operation, memory, holder, Waiter::Queue)
     }
 
     /// The next completion of any disk, in the order of the request slots.
@@ -128,7 +140,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
 
     /// Puts a request into a slot and sets its function going, for a holder of the disk where there
     /// is one. Whoever calls it keeps the memory alive and alone until the request has ended.
-    #[inline]
+    #[inline(always)]
     pub(super) fn submit_for(
         &mut self,
         disk: DiskId,
@@ -139,21 +151,17 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     ) -> Result<RequestId, BlockError> {
         let unit = self.unit(disk).ok_or(BlockError::Disconnected)?;
         let function = unit.function;
-        let geometry = unit.geometry()?;
+        let is_ready = unit.is_ready();
         let length = memory.as_ref().map_or(0, |memory| memory.length);
         let blocks = match operation {
-            Operation::Read(lba) => geometry.extent(lba, length)?,
-            Operation::Write(_) if !geometry.writable => return Err(BlockError::WriteProtected),
-            Operation::Write(lba) => geometry.extent(lba, length)?,
-            Operation::Flush | Operation::Stop => 0,
-            rare => unit.admit(rare, &geometry, length)?,
+            Operation::Read(lba) | Operation::Write(lba) => {
+                unit.admit_move(operation, lba, length)?
+            }
+            other => unit.admit_other(other, length)?,
         };
         let free = |slot: &RequestSlot| matches!(slot.state, RequestState::Free);
-        let index = self
-            .requests
-            .iter()
-            .position(free)
-            .ok_or(BlockError::QueueFull)?;
+        let index = self.requests.iter().position(free);
+        let index = index.ok_or(BlockError::QueueFull)?;
         let slot = self.requests.get_mut(index).ok_or(BlockError::QueueFull)?;
         self.sequence = self.sequence.wrapping_add(1);
         slot.state = RequestState::Waiting;
@@ -165,21 +173,28 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         slot.start_over();
         slot.holder = holder;
         slot.is_blocking = waiter == Waiter::Call;
-        self.hunger = match self.hunger {
-            // Whoever waits has its command.
-            Hunger::Nobody => Hunger::Newest,
-            Hunger::Newest | Hunger::Several if self.backlog.waiting == 0 => Hunger::Newest,
-            Hunger::Newest | Hunger::Several => Hunger::Several,
-        };
-        self.backlog.waiting += 1;
-        self.backlog.changes += usize::from(!operation.is_read());
-        let now = self.platform.now();
-        self.newest = index as u8;
-        self.schedule(function, now);
-        Ok(RequestId {
+        let id = RequestId {
             index: index as u8,
             sequence: self.sequence,
-        })
+        };
+        let is_first = self.backlog.waiting == 0;
+        self.backlog.waiting += 1;
+        self.backlog.changes += usize::from(!operation.is_read());
+        self.newest = id.index;
+        // Whoever waits has its command, and reads are in nobody's way.
+        let is_free = self.hunger == Hunger::Nobody && self.backlog.changes == 0;
+        let now = self.platform.now();
+        if is_ready && (is_first || is_free) {
+            self.schedule_alone(function, id.index, now);
+        } else {
+            self.hunger = match self.hunger {
+                Hunger::Nobody => Hunger::Newest,
+                Hunger::Newest | Hunger::Several if is_first => Hunger::Newest,
+                Hunger::Newest | Hunger::Several => Hunger::Several,
+            };
+            self.schedule(function, now);
+        }
+        Ok(id)
     }
 
     pub(super) fn end_request(&mut self, index: u8, result: Result<(), BlockError>) {

@@ -1,16 +1,15 @@
 //! Which commands a function carries next: a unit's bring-up first, then requests in the order of
 //! their submission, as many at a time as it takes.
 
-use super::Host;
+use super::{FunctionSlot, Host};
 use crate::block::BlockError;
 use crate::block::queue::{Operation, Piece, RequestSlot};
-use crate::dma::MapError;
+use crate::dma::{Dma, MapError};
 use crate::platform::Platform;
 use crate::scsi::transport::{
     Client, ClientKind, Completion, DataPlace, Ended, Outcome, Request, Status, TransportError,
 };
 use crate::scsi::unit::{Next, UnitEntry, UnitState, has_relapsed, transport_failed};
-use crate::storage::function::Moved;
 use crate::storage::uas::transport::Tools;
 use crate::time::{Duration, Instant};
 use crate::usb::Driver;
@@ -38,6 +37,39 @@ enum Room {
     None,
 }
 
+impl FunctionSlot {
+    /// How long a command may take that is issued again after an interruption: no longer than the
+    /// episode of recovery that its device is in. A new request begins with a clean slate.
+    #[inline(always)]
+    fn time_left(&mut self, interrupted: bool, episode: Duration, now: Instant) -> Duration {
+        if interrupted {
+            return self.ladder.time_left(episode, now);
+        }
+        // With several commands under way, one that is new says nothing about the others.
+        if !self.function.takes_several() {
+            self.ladder.succeeded();
+        }
+        Duration::MAX
+    }
+
+    /// Begins a command, and says whether there is room for another, and when to look at it. Inlined,
+    /// so that the request is never written down on the usual way.
+    #[inline(always)]
+    fn begin<C: Driver, D: Dma>(
+        &mut self,
+        tools: Tools<'_, '_, C, D>,
+        request: &Request,
+        client: Client,
+    ) -> Result<(Room, Instant), TransportError> {
+        self.function.begin(tools, request, client)?;
+        let room = match self.function.takes_several() {
+            true => Room::Perhaps,
+            false => Room::None,
+        };
+        Ok((room, self.function.deadline()))
+    }
+}
+
 impl<P: Platform, C: Driver> Host<'_, P, C> {
     /// Gives a function the commands that it takes now.
     pub(super) fn schedule(&mut self, function: u8, now: Instant) {
@@ -52,6 +84,20 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             if room == Room::None {
                 return;
             }
+        }
+    }
+
+    /// The same where nobody but one request wants a command, and its unit is ready: it needs no search.
+    #[inline(always)]
+    pub(super) fn schedule_alone(&mut self, function: u8, request: u8, now: Instant) {
+        self.hunger = Hunger::Newest;
+        if self.bring_ups || !self.is_idle(function) {
+            return self.schedule(function, now);
+        }
+        self.hunger = Hunger::Nobody;
+        let room = self.issue_request(function, request, now);
+        if room == Room::Perhaps && self.hunger != Hunger::Nobody {
+            self.schedule(function, now);
         }
     }
 
@@ -173,7 +219,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     }
 
     /// Issues the next command of a request, or ends the request without one.
-    #[inline]
+    #[inline(never)]
     fn issue_request(&mut self, function: u8, request: u8, now: Instant) -> Room {
         let Some(slot) = self.requests.get_mut(usize::from(request)) else {
             return Room::Perhaps;
@@ -184,15 +230,35 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let (Operation::Read(lba) | Operation::Write(lba)) = slot.operation else {
             return self.issue_rare_request(function, request, now);
         };
-        let interrupted = slot.interruptions != 0;
-        match unit.moving_command(slot, lba, &self.policy) {
-            Ok(mut command) => {
-                let client = Client::request(request, slot.piece);
-                let left = self.time_left(function, interrupted, now);
-                command.timeout = command.timeout.min(left);
-                self.begin(function, client, &command, now)
+        let Some(carrier) = self.functions.get_mut(usize::from(function)) else {
+            return Room::None;
+        };
+        let mut command = match unit.moving_command(slot, lba, &self.policy) {
+            Ok(command) => command,
+            Err(error) => return self.not_even_issued(request, error),
+        };
+        if slot.wants_command() {
+            // It is longer than one command.
+            self.hunger = Hunger::Several;
+        }
+        let client = Client::request(request, slot.piece);
+        let left = carrier.time_left(slot.interruptions != 0, self.policy.episode, now);
+        command.timeout = command.timeout.min(left);
+        let tools = Tools {
+            bus: &mut self.bus,
+            dma: &self.platform,
+            commands: self.commands,
+            now,
+        };
+        match carrier.begin(tools, &command, client) {
+            Ok((room, deadline)) => {
+                self.wake_at(deadline);
+                room
             }
-            Err(error) => self.not_even_issued(request, error),
+            Err(error) => {
+                let copy = command;
+                self.not_begun(function, client, &copy, error, now)
+            }
         }
     }
 
@@ -212,6 +278,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                 let client = Client::request(request, slot.piece);
                 let left = self.time_left(function, interrupted, now);
                 command.timeout = command.timeout.min(left);
+                self.hunger = Hunger::Several;
                 self.begin_rarely(function, client, &command, now)
             }
             Err(error) => self.not_even_issued(request, error),
@@ -225,21 +292,11 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         Room::Perhaps
     }
 
-    /// How long a command may take that is issued again after an interruption: no longer than the
-    /// episode of recovery that its device is in. A new request begins with a clean slate.
-    #[inline]
     fn time_left(&mut self, function: u8, interrupted: bool, now: Instant) -> Duration {
-        let Some(slot) = self.functions.get_mut(usize::from(function)) else {
-            return Duration::ZERO;
-        };
-        if interrupted {
-            return slot.ladder.time_left(self.policy.episode, now);
-        }
-        // With several commands under way, one that is new says nothing about the others.
-        if !slot.function.takes_several() {
-            slot.ladder.succeeded();
-        }
-        Duration::MAX
+        let slot = self.functions.get_mut(usize::from(function));
+        slot.map_or(Duration::ZERO, |slot| {
+            slot.time_left(interrupted, self.policy.episode, now)
+        })
     }
 
     #[cold]
@@ -251,35 +308,44 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         request: &Request,
         now: Instant,
     ) -> Room {
-        self.begin(function, client, request, now)
-    }
-
-    #[inline(always)]
-    fn begin(&mut self, function: u8, client: Client, request: &Request, now: Instant) -> Room {
         let Some(slot) = self.functions.get_mut(usize::from(function)) else {
             return Room::None;
         };
-        let mut tools = Tools {
+        let tools = Tools {
             bus: &mut self.bus,
             dma: &self.platform,
             commands: self.commands,
             now,
         };
-        match slot.function.begin(&mut tools, request, client) {
-            Ok(()) => {
-                let deadline = slot.function.deadline();
-                let several = slot.function.takes_several();
+        match slot.begin(tools, request, client) {
+            Ok((room, deadline)) => {
                 self.wake_at(deadline);
-                if several { Room::Perhaps } else { Room::None }
+                room
             }
-            Err(TransportError::Busy) => {
+            Err(error) => self.not_begun(function, client, request, error, now),
+        }
+    }
+
+    /// A function has not begun a command.
+    #[cold]
+    #[inline(never)]
+    fn not_begun(
+        &mut self,
+        function: u8,
+        client: Client,
+        request: &Request,
+        error: TransportError,
+        now: Instant,
+    ) -> Room {
+        match error {
+            TransportError::Busy => {
                 self.not_issued(client, request);
                 Room::None
             }
-            Err(TransportError::Memory(MapError::Unreachable)) => {
+            TransportError::Memory(MapError::Unreachable) => {
                 self.begin_bounced(function, client, request, now)
             }
-            Err(error) => {
+            error => {
                 self.client_told(function, client, Err(error), now);
                 Room::Perhaps
             }
@@ -331,51 +397,29 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         }
     }
 
-    /// A command of a function has ended well.
+    /// A command has moved all of a piece of a request, `moved` bytes.
     #[inline]
-    pub(super) fn command_done(
+    pub(super) fn request_done(
         &mut self,
         function: u8,
-        client: Client,
-        moved: Moved,
+        request: u8,
+        piece: Piece,
+        moved: u32,
         now: Instant,
     ) {
-        let Client { kind, index, piece } = client;
-        let is_simple = kind == ClientKind::Request && moved.whole;
-        if !is_simple || !self.request_done(index, piece, now) {
-            let outcome = Ok(Completion {
-                status: Status::Good,
-                moved: moved.bytes,
-            });
-            self.client_told(function, client, outcome, now);
-        }
-        if self.backlog.waiting != 0 || self.bring_ups {
-            self.schedule(function, now);
-        }
-    }
-
-    /// Tells a request that reads or writes that a command has moved all of its piece. `false`: nothing was
-    /// done, because there is more to it.
-    #[inline]
-    fn request_done(&mut self, request: u8, piece: Piece, now: Instant) -> bool {
-        let Some(slot) = self.requests.get_mut(usize::from(request)) else {
-            return false;
-        };
-        let moves = matches!(slot.operation, Operation::Read(_) | Operation::Write(_));
-        if !moves || slot.bounced.is_some() || u64::from(piece.first) == slot.suspect {
-            return false;
-        }
-        match slot.settle() {
-            None => self.hunger = Hunger::Several,
-            Some(result) => {
-                self.backlog.end(slot, result);
-                if let Err(error) = result {
-                    let unit = slot.disk.index;
-                    self.weigh_failure(unit, error, now);
-                }
+        match self.requests.get_mut(usize::from(request)) {
+            Some(slot) if slot.ends_with(piece) => {
+                slot.in_flight = 0;
+                self.backlog.end(slot, Ok(()));
+            }
+            _ => {
+                let status = Status::Good;
+                self.request_ended(request, piece, Ok(Completion { status, moved }), now);
             }
         }
-        true
+        if self.hunger != Hunger::Nobody || self.bring_ups {
+            self.schedule(function, now);
+        }
     }
 
     /// A command of a function has ended, and perhaps others with it.

@@ -10,21 +10,24 @@ use super::choose::{Choice, Way};
 use super::quirks::{Decision, Quirks};
 #[cfg(not(feature = "uas"))]
 use super::uas::absent::Transport as Uas;
-use super::uas::release;
 use super::uas::transport::Tools;
 #[cfg(feature = "uas")]
 use super::uas::transport::Transport as Uas;
+use super::uas::{CommandSlot, release};
 use crate::dma::{Dma, Owner};
+use crate::host::TransferEnd;
 use crate::policy::{Policy, Trust};
 use crate::scsi::bring_up::{Manner, Search};
-use crate::scsi::transport::{Client, Ended, Outcome, Request, TransportError};
+use crate::scsi::transport::{
+    Client, ClientKind, Ended, Outcome, Progress, Request, TransportError,
+};
 use crate::time::Instant;
 use crate::usb::bus::FunctionConfig;
 use crate::usb::descriptor::{BulkOnlyPipes, CommandSet};
 use crate::usb::operation::Operation;
 use crate::usb::setup::SetupPacket;
 use crate::usb::speed::Speed;
-use crate::usb::{Bus, DeviceId, Driver, FunctionEnd, UsbError};
+use crate::usb::{Bus, DeviceId, Driver, UsbError, function_and_tag};
 
 /// Where a function is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,15 +66,6 @@ pub enum FunctionEvent {
     Failed(UsbError),
     /// A command has ended. Others may have too: see [`Function::take_ended`].
     Ended(Ended),
-}
-
-/// The data of a command that has ended well.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Moved {
-    /// How many bytes of it were moved.
-    pub bytes: u32,
-    /// All that the command had announced.
-    pub whole: bool,
 }
 
 /// A storage function. The caller of the stack provides a slice of them.
@@ -237,8 +231,7 @@ impl Function {
         device: DeviceId,
         (choice, decision): (&Choice, Decision),
     ) -> Result<(), UsbError> {
-        let info = tools.bus.info(device).ok_or(UsbError::Disconnected)?;
-        let speed = info.speed();
+        let speed = tools.bus.speed(device).ok_or(UsbError::Disconnected)?;
         let longest = transfer_limit(policy, decision.quirks, speed);
         self.carrier = match &choice.way {
             Way::BulkOnly(pipes) => Carrier::BulkOnly(
@@ -341,26 +334,34 @@ impl Function {
         Some(FunctionEvent::Serving(Lun::highest(answer)))
     }
 
-    /// Takes the end of a transfer where it ends a command well: whose, and the bytes that were moved. `None`:
-    /// nothing was done, and [`Function::transfer_ended`] finds out what it means.
+    /// Takes the good end of a transfer, where that is all there is to it: see [`Progress`]. If not,
+    /// [`Function::transfer_ended`] finds out what it means.
     #[inline]
     pub fn ended_well<C: Driver>(
         &mut self,
         bus: &mut Bus<'_, C>,
         dma: &impl Dma,
-        end: &FunctionEnd,
-    ) -> Option<(Client, Moved)> {
-        let Carrier::BulkOnly(transport, client) = &mut self.carrier else {
-            return None;
-        };
-        let bytes = transport.ended_well(bus, dma, end)?;
-        let moved = Moved {
-            bytes,
-            whole: bytes == transport.announced(),
-        };
-        let whose = (*client)?;
-        *client = None;
-        Some((whose, moved))
+        commands: &mut [CommandSlot],
+        end: &TransferEnd,
+    ) -> Progress {
+        match &mut self.carrier {
+            Carrier::None => Progress::Unknown,
+            Carrier::BulkOnly(transport, place) => {
+                let Some(Client { kind, index, piece }) = *place else {
+                    return Progress::Unknown;
+                };
+                if kind != ClientKind::Request || !transport.ended_well(bus, dma, end) {
+                    return Progress::Unknown;
+                }
+                *place = None;
+                Progress::Done {
+                    request: index,
+                    piece,
+                    moved: transport.announced(),
+                }
+            }
+            Carrier::Uas(transport) => transport.ended_well(bus, dma, commands, end),
+        }
     }
 
     /// A transfer of the function has ended.
@@ -368,14 +369,10 @@ impl Function {
     pub fn transfer_ended<C: Driver, D: Dma>(
         &mut self,
         tools: &mut Tools<'_, '_, C, D>,
-        end: &FunctionEnd,
+        end: &TransferEnd,
     ) -> Option<Ended> {
-        let FunctionEnd {
-            tag,
-            outcome,
-            actual,
-            ..
-        } = *end;
+        let (_, tag) = function_and_tag(end.token);
+        let (outcome, actual) = (end.outcome, end.actual);
         match &mut self.carrier {
             Carrier::None => None,
             Carrier::BulkOnly(transport, client) => {
@@ -443,10 +440,10 @@ impl Function {
     /// # Errors
     ///
     /// [`TransportError`]: nothing was begun.
-    #[inline]
+    #[inline(always)]
     pub fn begin<C: Driver, D: Dma>(
         &mut self,
-        tools: &mut Tools<'_, '_, C, D>,
+        tools: Tools<'_, '_, C, D>,
         request: &Request,
         client: Client,
     ) -> Result<(), TransportError> {
@@ -457,7 +454,10 @@ impl Function {
                 *place = Some(client);
                 Ok(())
             }
-            Carrier::Uas(transport) => transport.begin(tools, request, client),
+            Carrier::Uas(transport) => {
+                let (mut tools, request) = (tools, *request);
+                transport.begin(&mut tools, &request, client)
+            }
         }
     }
 

@@ -18,8 +18,8 @@ pub mod speed;
 pub mod strings;
 
 pub use bus::{
-    Bus, BusEvent, BusStorage, Change, ControllerSlot, ControllerState, Driver, Fate, FunctionEnd,
-    Pipe,
+    Bus, BusEvent, BusStorage, Change, ControllerSlot, ControllerState, Driver, Fate, Pipe,
+    function_and_tag,
 };
 pub use device::{DeviceEntry, DeviceId, DeviceInfo, DeviceState, PowerDraw};
 pub use error::{Table, UsbError};

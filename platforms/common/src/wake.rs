@@ -30,10 +30,16 @@ pub fn notify() {
     PENDING.store(true, Ordering::Release);
 }
 
-/// Whether something happened since the last question.
+/// Whether something happened that was not looked at yet.
 #[cfg(any(test, target_os = "none"))]
-fn take() -> bool {
-    PENDING.swap(false, Ordering::Acquire)
+fn is_pending() -> bool {
+    PENDING.load(Ordering::Acquire)
+}
+
+/// The caller looks after this at all that came until now.
+#[cfg(any(test, target_os = "none"))]
+fn clear() {
+    PENDING.store(false, Ordering::Relaxed);
 }
 
 /// Waits so far, asleep or not. Wraps.
@@ -45,6 +51,7 @@ pub fn waits() -> u32 {
 /// Waits for a notification, at the latest until `deadline` (microseconds of the board's clock).
 /// Comes back at once where no controller interrupts: then the stack polls. It may doze between.
 #[cfg(target_os = "none")]
+#[inline]
 pub fn wait(deadline: u64) {
     // Only the main context waits: a plain load and store will do.
     WAITS.store(
@@ -52,28 +59,43 @@ pub fn wait(deadline: u64) {
         Ordering::Relaxed,
     );
     if SOURCES.load(Ordering::Relaxed) == 0 {
-        if DOZES.load(Ordering::Relaxed) {
-            let soon = crate::cpu::timer::microseconds() + DOZE;
-            crate::cpu::interrupts::sleep_unless(|| false, soon.min(deadline));
-        } else {
-            core::hint::spin_loop();
-        }
+        wait_without_interrupts(deadline);
     } else {
-        crate::cpu::interrupts::sleep_unless(take, deadline);
-        // The caller looks after this at all that came until now.
-        take();
+        if !is_pending() {
+            crate::cpu::interrupts::sleep_unless(is_pending, deadline);
+        }
+        clear();
     }
+}
+
+/// The same where no controller interrupts.
+#[cfg(target_os = "none")]
+fn wait_without_interrupts(deadline: u64) {
+    if DOZES.load(Ordering::Relaxed) {
+        doze(deadline);
+    } else {
+        core::hint::spin_loop();
+    }
+}
+
+#[cfg(target_os = "none")]
+#[inline(never)]
+fn doze(deadline: u64) {
+    let soon = crate::cpu::timer::microseconds() + DOZE;
+    crate::cpu::interrupts::sleep_unless(|| false, soon.min(deadline));
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{notify, take};
+    use super::{clear, is_pending, notify};
 
     #[test]
-    fn a_notification_is_taken_once() {
+    fn a_notification_is_pending_until_it_is_cleared() {
+        assert!(!is_pending());
         notify();
         notify();
-        assert!(take());
-        assert!(!take());
+        assert!(is_pending());
+        clear();
+        assert!(!is_pending());
     }
 }

@@ -33,39 +33,90 @@ impl TransferEnd {
     }
 }
 
+/// What became of an event.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Taken {
+    /// It was the end of a transfer.
+    End,
+    /// It was taken, and says nothing to the core.
+    Silently,
+    /// It was not taken, or there is none.
+    Nothing,
+}
+
 /// Polling.
 impl<B: Bus> Xhci<'_, B> {
     /// Takes the next event if it is the good end of a transfer that is not a control transfer, which is what
     /// most polls are for.
-    #[inline(never)]
+    #[inline]
     pub(super) fn take_good_end(&mut self) -> Option<TransferEnd> {
+        let mut end = TransferEnd::NONE;
         loop {
-            if self.pending {
-                return None;
+            match self.take_one(&mut end) {
+                Taken::End => return Some(end),
+                Taken::Silently => {}
+                Taken::Nothing => return None,
             }
-            let base = self.base.as_mut()?;
-            let event = base.events.peek()?;
-            if event.kind() != kind::TRANSFER_EVENT || event.has(Flags::EVENT_DATA) {
-                return None;
+        }
+    }
+
+    /// Writes the end where it is wanted, so that it is not moved from hand to hand.
+    #[inline(never)]
+    fn take_one(&mut self, end: &mut TransferEnd) -> Taken {
+        self.try_one(end).unwrap_or(Taken::Nothing)
+    }
+
+    #[inline(always)]
+    fn try_one(&mut self, end: &mut TransferEnd) -> Option<Taken> {
+        if self.pending {
+            return None;
+        }
+        let base = self.base.as_mut()?;
+        let event = base.events.peek()?;
+        if event.kind() != kind::TRANSFER_EVENT || event.has(Flags::EVENT_DATA) {
+            return None;
+        }
+        let place = place_of(self.devices, event.slot(), event.dci())?;
+        let endpoint = self.endpoints.get_mut(place)?;
+        let ring = match (&mut endpoint.transfers, &endpoint.streams) {
+            (Some(ring), _) => ring,
+            (None, Some(set)) => set.ring_at(self.streams, event.parameter)?,
+            (None, None) => return None,
+        };
+        let at = ring.take_end(&mut self.records, &event, end)?;
+        base.events.advance();
+        if ring.holds() || base.events.is_overdue() {
+            return Some(self.after_end(end, place, at));
+        }
+        Some(Taken::End)
+    }
+
+    /// What comes after the good end of a transfer, where something does: a transfer was held behind it, or
+    /// the controller is to be told how far the events were taken. In a function of its own, so that the
+    /// usual way needs no frame.
+    #[inline(never)]
+    fn after_end(&mut self, end: &TransferEnd, place: usize, at: u32) -> Taken {
+        if let Some(base) = &mut self.base {
+            base.acknowledge_overdue(&self.blocks);
+        }
+        let Some(endpoint) = self.endpoints.get_mut(place) else {
+            return Taken::End;
+        };
+        let (slot, dci) = (endpoint.slot, endpoint.dci);
+        match &mut endpoint.transfers {
+            Some(ring) if ring.holds() => {
+                if !ring.let_go(at) {
+                    return Taken::End;
+                }
             }
-            let place = place_of(self.devices, event.slot(), event.dci())?;
-            let endpoint = self.endpoints.get_mut(place)?;
-            let ring = match (&mut endpoint.transfers, &endpoint.streams) {
-                (Some(ring), _) => ring,
-                (None, Some(set)) => set.ring_at(self.streams, event.parameter)?,
-                (None, None) => return None,
-            };
-            let (end, at) = ring.take_end(&mut self.records, &event)?;
-            base.leave_event(&self.blocks);
-            if !ring.let_go(at) {
-                return Some(end);
-            }
-            release();
-            self.blocks.ring(endpoint.slot, endpoint.dci, 0);
-            // Whoever queued a transfer behind this one waits for that.
-            if end.outcome != Outcome::Complete {
-                return Some(end);
-            }
+            _ => return Taken::End,
+        }
+        release();
+        self.blocks.ring(slot, dci, 0);
+        // Whoever queued a transfer behind this one waits for that.
+        match end.outcome {
+            Outcome::Complete => Taken::Silently,
+            _ => Taken::End,
         }
     }
 
@@ -232,11 +283,14 @@ fn place_of(devices: &[DeviceRecord], slot: u8, dci: u8) -> Option<usize> {
 }
 
 impl Base {
-    /// Goes on behind the event that was looked at. A batch that is longer than half the ring is
-    /// acknowledged on the way.
-    #[inline(always)]
+    /// Goes on behind the event that was looked at.
     fn leave_event<B: Bus>(&mut self, blocks: &Blocks<B>) {
         self.events.advance();
+        self.acknowledge_overdue(blocks);
+    }
+
+    /// A batch that is longer than half the ring is acknowledged on the way.
+    fn acknowledge_overdue<B: Bus>(&mut self, blocks: &Blocks<B>) {
         if self.events.is_overdue() {
             self.events.acknowledge(blocks);
         }

@@ -182,6 +182,15 @@ impl<'s> Records<'s> {
         chain.count -= number;
     }
 
+    /// The oldest transfer of a chain.
+    #[inline(always)]
+    pub(super) fn oldest(&self, chain: &Chain) -> Option<&TransferRecord> {
+        if chain.count == 0 {
+            return None;
+        }
+        self.all.get(chain.head)
+    }
+
     /// The `number`-th oldest transfer of a chain.
     #[inline]
     pub(super) fn get(&mut self, chain: &Chain, number: usize) -> Option<&mut TransferRecord> {

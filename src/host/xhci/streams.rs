@@ -170,7 +170,7 @@ impl StreamSet {
     }
 
     /// The ring of a stream.
-    #[inline]
+    #[inline(always)]
     pub(super) fn ring<'a>(
         &self,
         streams: &'a mut [StreamRecord],
@@ -179,7 +179,7 @@ impl StreamSet {
         self.record(streams, stream)?.ring.as_mut()
     }
 
-    #[inline]
+    #[inline(always)]
     fn record<'a>(
         &self,
         streams: &'a mut [StreamRecord],
@@ -192,7 +192,7 @@ impl StreamSet {
     }
 
     /// The stream in whose ring an address lies.
-    #[inline]
+    #[inline(always)]
     pub(super) fn stream_of(&self, pointer: u64) -> Option<u16> {
         let first = self.memory.bus().get() + self.array as u64;
         let offset = pointer.checked_sub(first)?;

@@ -189,6 +189,12 @@ impl TransferRing {
         true
     }
 
+    /// Whether a transfer is held.
+    #[inline]
+    pub(super) fn holds(&self) -> bool {
+        self.held.is_some()
+    }
+
     /// The transfer whose last block is `at` has ended well: hands the one over that was held behind it.
     /// `true` if there was one: the doorbell is to be rung.
     #[inline(always)]
@@ -261,29 +267,24 @@ impl TransferRing {
     }
 
     /// Takes the event of a transfer that has ended well, where it is that of the oldest but for quiet
-    /// ones, and tells all there is to know: its end, and its last block. `None`: nothing was done, and
-    /// [`TransferRing::take`] finds out what it means.
+    /// ones, and tells all there is to know: writes it to `end`, and returns its last block. `None`: nothing
+    /// was done, and [`TransferRing::take`] finds out what it means.
     #[inline(always)]
     pub(super) fn take_end(
         &mut self,
         records: &mut Records<'_>,
         event: &Trb,
-    ) -> Option<(TransferEnd, u32)> {
+        end: &mut TransferEnd,
+    ) -> Option<u32> {
         let at = self.ring.index_of(event.parameter)?;
         if self.form != Form::Plain || !is_good(event.completion_code()) {
             return None;
         }
-        let (mut number, mut blocks) = (0, 0);
-        let record = loop {
-            let record = records.get(&self.chain, number)?;
-            number += 1;
-            blocks += record.blocks;
-            if record.last == at {
-                break record;
-            }
-            if !record.quiet {
-                return None;
-            }
+        let oldest = records.oldest(&self.chain)?;
+        let (record, number, blocks) = if oldest.last == at {
+            (*oldest, 1, oldest.blocks)
+        } else {
+            Self::behind_quiet_ones(&self.chain, records, at)?
         };
         // Where bytes are missing of a transfer of several blocks, they are to be counted.
         let residue = event.residue();
@@ -291,7 +292,7 @@ impl TransferRing {
             return None;
         }
         let actual = record.length.saturating_sub(residue);
-        let end = TransferEnd {
+        *end = TransferEnd {
             token: record.token,
             actual,
             outcome: match actual < record.length {
@@ -301,7 +302,29 @@ impl TransferRing {
         };
         records.drop_oldest(&mut self.chain, number);
         self.ring.give_back(blocks);
-        Some((end, at))
+        Some(at)
+    }
+
+    /// The transfer whose last block is `at`, if all before it are quiet; how many these are with it, and
+    /// the blocks of them all.
+    #[inline(never)]
+    fn behind_quiet_ones(
+        chain: &Chain,
+        records: &mut Records<'_>,
+        at: u32,
+    ) -> Option<(TransferRecord, usize, u32)> {
+        let (mut number, mut blocks) = (0, 0);
+        loop {
+            let record = records.get(chain, number)?;
+            number += 1;
+            blocks += record.blocks;
+            if record.last == at {
+                return Some((*record, number, blocks));
+            }
+            if !record.quiet {
+                return None;
+            }
+        }
     }
 
     /// Takes any event of a transfer of this ring.

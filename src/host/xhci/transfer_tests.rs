@@ -88,8 +88,9 @@ impl Bench<'_> {
     fn event_at(&mut self, pointer: u64, code: u8, residue: u32) -> Verdict {
         let event = event(pointer, code, residue);
         // As the driver does: the short way first.
-        match self.ring.take_end(&mut self.records, &event) {
-            Some((end, _)) => Verdict::Ended(end),
+        let mut end = TransferEnd::NONE;
+        match self.ring.take_end(&mut self.records, &event, &mut end) {
+            Some(_) => Verdict::Ended(end),
             None => self.ring.take(&mut self.records, &event),
         }
     }
@@ -371,8 +372,10 @@ fn the_short_way_says_what_the_long_way_says_or_nothing() {
                         bench.submit(3, &[(0, 13)], Report::Always);
                         let event = event(bench.ring.ring.bus_of(block).get(), code, residue);
                         let verdict = if is_short {
-                            let end = bench.ring.take_end(&mut bench.records, &event)?;
-                            Verdict::Ended(end.0)
+                            let mut end = TransferEnd::NONE;
+                            let records = &mut bench.records;
+                            bench.ring.take_end(records, &event, &mut end)?;
+                            Verdict::Ended(end)
                         } else {
                             bench.ring.take(&mut bench.records, &event)
                         };

@@ -3,25 +3,63 @@
 use super::{PageCode, VpdFault, body};
 use crate::bytes::{array_at, u8_at};
 
+/// Who gives world-wide names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Authority {
+    /// The makers, by a name that begins with their IEEE company number: NAA 2, 3 and 5 of 8 bytes, and
+    /// NAA 6 of 16.
+    Naa,
+    /// The IEEE: EUI-64, alone, with four bytes of directory or with eight bytes of extension.
+    Eui64,
+}
+
 /// A name that no other disk in the world has, if its maker kept the rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum WorldWideName {
-    /// A name of 8 bytes that the maker's IEEE company number begins (NAA 2, 3 and 5).
-    Naa([u8; 8]),
-    /// The same, with 16 bytes (NAA 6).
-    NaaExtended([u8; 16]),
-    /// EUI-64.
-    Eui64([u8; 8]),
-    /// EUI-64 with four bytes of directory before or behind.
-    Eui64WithDirectory([u8; 12]),
-    /// EUI-64 with eight bytes of extension.
-    Eui64WithExtension([u8; 16]),
+pub struct WorldWideName {
+    authority: Authority,
+    length: u8,
+    /// The name up to `length`, zero behind.
+    bytes: [u8; 16],
 }
 
 impl WorldWideName {
+    /// The name in these bytes; `None` for a length, or a kind of NAA name, that there is not.
+    #[must_use]
+    pub fn new(authority: Authority, bytes: &[u8]) -> Option<Self> {
+        let first = bytes.first()? & 0xf0;
+        match (authority, bytes.len(), first) {
+            (Authority::Eui64, 8 | 12 | 16, _) => {}
+            (Authority::Naa, 8, 0x20 | 0x30 | 0x50) | (Authority::Naa, 16, 0x60) => {}
+            _ => return None,
+        }
+        let mut name = Self {
+            authority,
+            length: bytes.len() as u8,
+            bytes: [0; 16],
+        };
+        for (to, from) in name.bytes.iter_mut().zip(bytes) {
+            *to = *from;
+        }
+        Some(name)
+    }
+
+    /// Who has given it.
+    #[must_use]
+    pub const fn authority(&self) -> Authority {
+        self.authority
+    }
+
+    /// Its 8, 12 or 16 bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        self.bytes
+            .get(..usize::from(self.length))
+            .unwrap_or_default()
+    }
+
     /// NAA names are preferred: bridges that invent a name invent an EUI-64.
-    const fn is_preferred(&self) -> bool {
-        matches!(self, Self::Naa(_) | Self::NaaExtended(_))
+    fn is_preferred(&self) -> bool {
+        self.authority == Authority::Naa
     }
 }
 
@@ -71,25 +109,8 @@ fn name(record: &[u8]) -> Option<WorldWideName> {
         return None;
     }
     match kind & 0x0f {
-        NAA => naa(designator),
-        EUI_64 => eui_64(designator),
-        _ => None,
-    }
-}
-
-fn naa(designator: &[u8]) -> Option<WorldWideName> {
-    match (u8_at(designator, 0)? & 0xf0, designator.len()) {
-        (0x20 | 0x30 | 0x50, 8) => array_at(designator, 0).map(WorldWideName::Naa),
-        (0x60, 16) => array_at(designator, 0).map(WorldWideName::NaaExtended),
-        _ => None,
-    }
-}
-
-fn eui_64(designator: &[u8]) -> Option<WorldWideName> {
-    match designator.len() {
-        8 => array_at(designator, 0).map(WorldWideName::Eui64),
-        12 => array_at(designator, 0).map(WorldWideName::Eui64WithDirectory),
-        16 => array_at(designator, 0).map(WorldWideName::Eui64WithExtension),
+        NAA => WorldWideName::new(Authority::Naa, designator),
+        EUI_64 => WorldWideName::new(Authority::Eui64, designator),
         _ => None,
     }
 }
@@ -131,12 +152,13 @@ mod tests {
 
     #[test]
     fn an_naa_name_is_preferred_wherever_it_stands() {
-        let naa = Some(WorldWideName::Naa([0x50, 2, 3, 4, 5, 6, 7, 8]));
+        let naa = WorldWideName::new(Authority::Naa, &[0x50, 2, 3, 4, 5, 6, 7, 8]);
+        assert!(naa.is_some());
         assert_eq!(name_of(&[&EUI, &NAA_5]), naa);
         assert_eq!(name_of(&[&NAA_5, &EUI]), naa);
         assert_eq!(
             name_of(&[&EUI]),
-            Some(WorldWideName::Eui64([1, 2, 3, 4, 5, 6, 7, 8]))
+            WorldWideName::new(Authority::Eui64, &[1, 2, 3, 4, 5, 6, 7, 8])
         );
     }
 

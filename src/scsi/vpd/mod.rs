@@ -13,7 +13,7 @@ mod supported;
 
 pub use block_limits::BlockLimits;
 pub use characteristics::{BlockCharacteristics, Rotation};
-pub use designators::{Designators, WorldWideName};
+pub use designators::{Authority, Designators, WorldWideName};
 pub use provisioning::{Provisioning, ProvisioningType};
 pub use serial::SerialNumber;
 pub use supported::SupportedPages;

@@ -215,18 +215,21 @@ impl Machine {
         }
     }
 
-    /// Ends a command whose status has passed with nothing left over, if that is all that was to come. Returns
-    /// the bytes that were moved. `None`: nothing was done.
+    /// Ends a command whose status has passed with nothing left over, if all its data came. `false`: nothing was
+    /// done.
     #[inline]
-    pub fn pass(&mut self) -> Option<u32> {
-        let moved = match (self.phase, self.data, self.expected) {
+    pub fn pass(&mut self) -> bool {
+        let all_came = match (self.data, self.expected) {
             // IN data and status share a pipe, in order: the data was moved in full.
-            (Phase::Transfer, Data::Pending, DataPhase::In(length)) => length,
-            (Phase::Transfer, Data::Moved(moved), expected) => moved.min(expected.length()),
-            _ => return None,
+            (Data::Pending, DataPhase::In(_)) => true,
+            (Data::Moved(moved), expected) => moved == expected.length(),
+            _ => false,
         };
-        self.phase = Phase::Idle;
-        Some(moved)
+        let passes = all_came && self.phase == Phase::Transfer;
+        if passes {
+            self.phase = Phase::Idle;
+        }
+        passes
     }
 
     /// Takes the end of the data transfer, as [`Machine::step`] does, with what nearly every command is

@@ -11,7 +11,7 @@ use super::wire::{Cbw, Csw, CswFault, CswStatus, Lun};
 use crate::dma::{
     Allocation, Class, DataDirection, Dma, Mapping, Owner, PoolError, Rules, Segment, SegmentRules,
 };
-use crate::host::{Outcome, Report, Token};
+use crate::host::{HostError, Outcome, Report, Token, TransferEnd};
 use crate::policy::Queueing;
 use crate::scsi::cdb::{Command, DataPhase};
 use crate::scsi::transport::{
@@ -22,7 +22,7 @@ use crate::time::{Duration, Instant};
 use crate::usb::bus::function_token;
 use crate::usb::operation::Operation;
 use crate::usb::setup::Direction;
-use crate::usb::{Bus, Driver, FunctionEnd, Pipe, UsbError};
+use crate::usb::{Bus, Driver, Pipe, UsbError};
 
 mod honours;
 mod queue;
@@ -221,7 +221,7 @@ impl Transport {
     /// # Errors
     ///
     /// [`TransportError::Memory`] or [`TransportError::Refused`]: nothing was begun.
-    #[inline]
+    #[inline(always)]
     pub fn begin<C: Driver>(
         &mut self,
         bus: &mut Bus<'_, C>,
@@ -238,7 +238,7 @@ impl Transport {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn map(&mut self, dma: &impl Dma, request: &Request) -> Result<(), TransportError> {
         self.mapping = None;
         let direction = match request.command.data {
@@ -254,7 +254,8 @@ impl Transport {
                 return Ok(());
             }
             DataPlace::Scratch | DataPlace::List(_) => {
-                self.place_list(request);
+                let copy = *request;
+                self.place_list(&copy);
                 return Ok(());
             }
         };
@@ -274,7 +275,7 @@ impl Transport {
     }
 
     /// Writes the command wrapper and sets the machine going.
-    #[inline]
+    #[inline(always)]
     fn start<C: Driver>(
         &mut self,
         bus: &mut Bus<'_, C>,
@@ -326,16 +327,11 @@ impl Transport {
     }
 
     /// Queues what begins a command. A pipe that takes no transfer is noticed at the deadline.
-    #[inline]
+    #[inline(always)]
     fn act_start<C: Driver>(&mut self, bus: &mut Bus<'_, C>, action: Action) {
-        let queued = match action {
-            Action::SendAll => self
-                .queue_command(bus, Report::Unexpected)
-                .and_then(|()| self.queue_rest(bus)),
-            Action::SendCommandAndData => self
-                .queue_command(bus, Report::Unexpected)
-                .and_then(|()| self.queue_data(bus, Report::Always, Follows::Nothing)),
-            _ => self.queue_command(bus, Report::Always),
+        let queued = match (action, self.whole_data()) {
+            (Action::SendAll, Some(data)) => self.send_whole(bus, data),
+            (action, _) => self.queue_beginning(bus, action),
         };
         if queued.is_err() {
             // Nothing will answer: recovery begins at the next look at the deadlines.
@@ -343,30 +339,49 @@ impl Transport {
         }
     }
 
-    /// Takes the end of a transfer where it ends a command well, as nearly all do: returns the bytes that
-    /// were moved. `None`: nothing was done, and [`Transport::transfer_ended`] finds out what it means.
+    /// Queues what begins a command, whatever it is.
+    #[inline(never)]
+    fn queue_beginning<C: Driver>(
+        &mut self,
+        bus: &mut Bus<'_, C>,
+        action: Action,
+    ) -> Result<(), HostError> {
+        match action {
+            Action::SendAll => self
+                .queue_command(bus, Report::Unexpected)
+                .and_then(|()| self.queue_rest(bus)),
+            Action::SendCommandAndData => self
+                .queue_command(bus, Report::Unexpected)
+                .and_then(|()| self.queue_data(bus, Report::Always, Follows::Nothing)),
+            _ => self.queue_command(bus, Report::Always),
+        }
+    }
+
+    /// Takes the end of a transfer where it ends a command well and in full, as nearly all do. `false`: nothing
+    /// was done, and [`Transport::transfer_ended`] finds out what it means.
     #[inline]
     pub fn ended_well<C: Driver>(
         &mut self,
         bus: &mut Bus<'_, C>,
         dma: &impl Dma,
-        end: &FunctionEnd,
-    ) -> Option<u32> {
-        let is_status = end.tag == self.tag_of(part::STATUS);
+        end: &TransferEnd,
+    ) -> bool {
+        let is_status = end.token == self.token_of(part::STATUS);
         let is_wrapper = end.outcome.is_ok() && end.actual as usize == Csw::LENGTH;
         if !is_status || !is_wrapper || self.sensing.is_some() || self.wants_sense() {
-            return None;
+            return false;
         }
-        let wrapper = self.memory.block::<{ Csw::ROOM }>(layout::STATUS)?;
-        if !Csw::is_plain(wrapper.read(), self.tag) {
-            return None;
+        let wrapper = self.memory.block::<{ Csw::ROOM }>(layout::STATUS);
+        if !wrapper.is_some_and(|wrapper| Csw::is_plain(wrapper.read(), self.tag))
+            || !self.machine.pass()
+        {
+            return false;
         }
-        let moved = self.machine.pass()?;
         bus.retire(&self.bulk_out);
-        self.unmap(dma, moved as usize);
+        self.unmap(dma, self.announced() as usize);
         self.deadline = Instant::NEVER;
         self.lun = None;
-        Some(moved)
+        true
     }
 
     /// A transfer of the transport has ended.

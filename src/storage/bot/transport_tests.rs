@@ -11,7 +11,7 @@ use crate::storage::quirks::Quirks;
 use crate::usb::bus::testing::{Call, Fake, fake_bus, poll, run};
 use crate::usb::quirks::BusQuirks;
 use crate::usb::setup::SetupPacket;
-use crate::usb::{BusEvent, DeviceId};
+use crate::usb::{BusEvent, DeviceId, function_and_tag};
 
 const START: Instant = Instant::from_micros(1_000);
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -99,20 +99,17 @@ impl Bench {
         for event in poll(&mut self.bus, self.now) {
             let (bus, lent, now) = (&mut self.bus, &self.lent, self.now);
             let ended = match event {
-                BusEvent::Transfer(end) => match self.transport.ended_well(bus, lent, &end) {
-                    Some(moved) => Some(Ok(Completion {
+                BusEvent::Transfer(end) if self.transport.ended_well(bus, lent, &end) => {
+                    Some(Ok(Completion {
                         status: Status::Good,
-                        moved,
-                    })),
-                    None => self.transport.transfer_ended(
-                        bus,
-                        lent,
-                        end.tag,
-                        end.outcome,
-                        end.actual,
-                        now,
-                    ),
-                },
+                        moved: self.transport.announced(),
+                    }))
+                }
+                BusEvent::Transfer(end) => {
+                    let (_, tag) = function_and_tag(end.token);
+                    self.transport
+                        .transfer_ended(bus, lent, tag, end.outcome, end.actual, now)
+                }
                 BusEvent::Operated(_, result) => {
                     let result = result.map(|_| ());
                     self.transport.operated(bus, lent, result, now)

@@ -79,7 +79,7 @@ impl Cbw {
     const SIGNATURE: u32 = 0x4342_5355;
 
     /// The wrapper as little-endian words, with an unused byte at the end.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub const fn to_words(&self) -> [u32; Self::ROOM / 4] {
         let flags = match self.data {

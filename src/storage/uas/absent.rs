@@ -7,9 +7,9 @@ use super::CommandSlot;
 use super::machine::{Counters, Mode};
 use super::transport::Tools;
 use crate::dma::Dma;
-use crate::host::{HostError, Outcome};
+use crate::host::{HostError, Outcome, TransferEnd};
 use crate::policy::Policy;
-use crate::scsi::transport::{Client, Ended, Request, TransportError};
+use crate::scsi::transport::{Client, Ended, Progress, Request, TransportError};
 use crate::storage::bot::transport::CopyCount;
 use crate::time::Instant;
 use crate::usb::descriptor::UasPipes;
@@ -122,6 +122,17 @@ impl Transport {
 
     /// Never called.
     pub fn abandon(&mut self, _commands: &mut [CommandSlot], _dma: &impl Dma) -> Option<Client> {
+        match self.0 {}
+    }
+
+    /// Never called.
+    pub fn ended_well<C: Driver>(
+        &mut self,
+        _bus: &mut Bus<'_, C>,
+        _dma: &impl Dma,
+        _commands: &mut [CommandSlot],
+        _end: &TransferEnd,
+    ) -> Progress {
         match self.0 {}
     }
 

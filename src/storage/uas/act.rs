@@ -14,6 +14,7 @@ use crate::host::{HostError, Report};
 use crate::scsi::cdb::DataPhase;
 use crate::scsi::transport::TransportError;
 use crate::time::{Duration, Instant};
+use crate::usb::bus::function_token;
 use crate::usb::operation::Operation;
 use crate::usb::{Bus, Driver, Pipe, UsbError};
 
@@ -78,6 +79,7 @@ impl Transport {
         let was_held_up = self.held_up;
         self.held_up = !self.machine.takes_commands();
         self.resumed |= was_held_up && !self.held_up;
+        self.note_calm();
     }
 
     /// Says which streams of a pipe an operation is about.
@@ -126,11 +128,10 @@ impl Transport {
         let memory = self
             .memory
             .raw(self.layout.status(stream), self.layout.status_length());
-        let segments = [memory.map(Segment::from).ok_or(HostError::TooLong)?];
+        let memory = memory.map(Segment::from).ok_or(HostError::TooLong)?;
         let number = stream.map_or(0, Tag::number);
-        let tag = number << part::BITS | part::STATUS;
-        let pipe = &self.pipes.status;
-        bus.send_on(pipe, number, self.function, tag, &segments, Report::Always)
+        let token = function_token(self.function, number << part::BITS | part::STATUS);
+        bus.send_segment(&self.pipes.status, number, token, memory, Report::Always)
     }
 
     #[inline]
@@ -147,28 +148,29 @@ impl Transport {
             DataPhase::In(_) | DataPhase::None => &self.pipes.data_in,
         };
         let transfer = tag.number() << part::BITS | part::DATA;
-        let (stream, function) = (self.stream(tag), self.function);
+        let stream = self.stream(tag);
         let report = Report::WithoutInterrupt;
-        let mut send = |segments: &[Segment]| {
-            let bus = &mut *tools.bus;
-            bus.send_on(pipe, stream, function, transfer, segments, report)
-        };
-        match &slot.mapping {
-            Some(mapping) => match mapping.whole() {
-                Some(whole) if from == 0 => send(&[whole]),
-                _ => {
-                    let mut rest = [Segment::EMPTY; 3];
-                    let count = skip(mapping.pieces().as_slice(), from, &mut rest);
-                    send(rest.get(..count).unwrap_or_default())
-                }
-            },
+        let whole = match &slot.mapping {
+            Some(mapping) if from == 0 => mapping.whole(),
+            Some(_) => None,
             None => {
                 let at = self.layout.scratch() + from as usize;
                 let left = expected.length().saturating_sub(from);
                 let memory = self.memory.raw(at, left as usize);
-                send(&[memory.map(Segment::from).ok_or(HostError::TooLong)?])
+                Some(memory.map(Segment::from).ok_or(HostError::TooLong)?)
             }
+        };
+        if let Some(whole) = whole {
+            let token = function_token(self.function, transfer);
+            return tools.bus.send_segment(pipe, stream, token, whole, report);
         }
+        let mut rest = [Segment::EMPTY; 3];
+        let pieces = slot.mapping.as_ref().map(Mapping::pieces);
+        let count = pieces.map_or(0, |pieces| skip(pieces.as_slice(), from, &mut rest));
+        let rest = rest.get(..count).unwrap_or_default();
+        tools
+            .bus
+            .send_on(pipe, stream, self.function, transfer, rest, report)
     }
 
     /// Sends the unit that was written for a tag.
@@ -180,8 +182,8 @@ impl Transport {
         length: usize,
     ) -> Result<(), HostError> {
         let memory = self.memory.raw(self.layout.unit(tag), length);
-        let segments = [memory.map(Segment::from).ok_or(HostError::TooLong)?];
-        let transfer = tag.number() << part::BITS | part::COMMAND;
+        let memory = memory.map(Segment::from).ok_or(HostError::TooLong)?;
+        let token = function_token(self.function, tag.number() << part::BITS | part::COMMAND);
         let report = if self.quiet < QUIET {
             self.quiet += 1;
             Report::Unexpected
@@ -189,8 +191,7 @@ impl Transport {
             self.quiet = 0;
             Report::WithoutInterrupt
         };
-        let pipe = &self.pipes.command;
-        bus.send(pipe, self.function, transfer, &segments, report)
+        bus.send_segment(&self.pipes.command, 0, token, memory, report)
     }
 
     fn send_task<C: Driver, D: Dma>(

@@ -307,14 +307,46 @@ impl Machine {
         listens && self.due.is_empty() && self.wanted == [PipeWork::None; 4] && !self.gave_up
     }
 
-    /// Begins a command, whose tag is free, where nothing is in its way: `true`. Its status read, its
-    /// data and the command are to be queued at once then, in this order. `false`: nothing was begun.
+    /// Whether nothing is in the way of any command, and the pipes have streams: commands begin with
+    /// [`Machine::begin_at_once`] then, and their good ends may come by [`Machine::data_came`] and
+    /// [`Machine::pass`]. It stays so until [`Machine::step`] was called.
+    #[must_use]
+    pub fn is_calm(&self) -> bool {
+        self.mode == Mode::Streams && self.is_quiet() && self.takes_commands()
+    }
+
+    /// All data of a command has come, or been sent. `false`: nothing was done.
     #[inline]
-    pub fn begin_at_once(&mut self, tag: Tag, lun: u8, expected: DataPhase) -> bool {
-        let is_free = self.is_quiet() && self.takes_commands();
-        if self.mode != Mode::Streams || !is_free {
-            return false;
+    pub fn data_came(&mut self, tag: Tag, bytes: u32) -> bool {
+        match self.nexus_mut(tag) {
+            Some(nexus) if nexus.state == State::Open && nexus.data == Data::Queued => {
+                nexus.moved = nexus.moved.saturating_add(bytes);
+                nexus.data = Data::Done;
+                true
+            }
+            _ => false,
         }
+    }
+
+    /// A command has ended at the device with a good status: ends it, if that is all that was to come, and
+    /// all its data was moved. Returns how much that was. `None`: nothing was done.
+    #[inline]
+    pub fn pass(&mut self, tag: Tag) -> Option<u32> {
+        let nexus = self.nexus_mut(tag)?;
+        let moved = nexus.expected.length();
+        let is_whole = nexus.state == State::Open && nexus.data == Data::Done;
+        if !is_whole || nexus.moved != moved || nexus.fault.is_some() || nexus.held {
+            return None;
+        }
+        nexus.leave();
+        self.bad_units = 0;
+        Some(moved)
+    }
+
+    /// Begins a command, whose tag is free, while the machine is calm. Its status read, its data and the
+    /// command are to be queued at once, in this order.
+    #[inline]
+    pub fn begin_at_once(&mut self, tag: Tag, lun: u8, expected: DataPhase) {
         let data = match expected {
             DataPhase::None => Data::Done,
             DataPhase::In(_) | DataPhase::Out(_) => Data::Queued,
@@ -329,7 +361,6 @@ impl Machine {
                 ..Nexus::FREE
             };
         }
-        true
     }
 
     /// Begins a command, whose tag is free.

@@ -41,10 +41,10 @@ impl Transport {
         policy: &Policy,
         longest: u32,
     ) -> Result<Self, UsbError> {
-        let info = bus.info(device).ok_or(UsbError::Disconnected)?;
+        let speed = bus.speed(device).ok_or(UsbError::Disconnected)?;
         let capabilities = bus.capabilities(device).ok_or(UsbError::Disconnected)?;
         let wanted = policy.depth.saturating_add(MARGIN).min(MAX_TAGS);
-        let (mode, limit) = if info.speed().is_super() {
+        let (mode, limit) = if speed.is_super() {
             let streams = pipes.stream_count().min(u32::from(capabilities.streams));
             (Mode::Streams, wanted.min(streams.min(255) as u8))
         } else {
@@ -136,6 +136,7 @@ impl Transport {
             operation: Instant::NEVER,
             waiting: None,
             quiescent: false,
+            calm: mode == Mode::Streams,
             held_up: false,
             resumed: false,
             stuck: false,

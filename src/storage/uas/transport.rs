@@ -12,16 +12,18 @@
 
 use super::machine::{Counters, Input, Machine, Mode};
 use super::memory::{CommandSlot, Layout, slot_mut};
-use super::tags::{TagSet, Tags};
+use super::tags::{MAX_TAGS, TagSet, Tags};
 use super::wire::{Attribute, CommandUnit, StatusUnit, Tag, UnitFault};
 use crate::dma::{Allocation, DataDirection, Dma, Mapping, RawBuffer, SegmentRules};
-use crate::host::{HostError, Outcome};
+use crate::host::{HostError, Outcome, TransferEnd};
 use crate::scsi::cdb::DataPhase;
-use crate::scsi::transport::{Client, DataPlace, Ended, Request, SCRATCH, TransportError};
+use crate::scsi::transport::{
+    Client, ClientKind, DataPlace, Ended, Progress, Request, SCRATCH, TransportError,
+};
 use crate::storage::bot::transport::CopyCount;
 use crate::time::{Duration, Instant};
 use crate::usb::operation::Operation;
-use crate::usb::{Bus, Driver, Pipe, UsbError};
+use crate::usb::{Bus, Driver, Pipe, UsbError, function_and_tag};
 
 /// Command units in a row that are sent without an event.
 pub(super) const QUIET: u8 = 7;
@@ -93,6 +95,8 @@ pub struct Transport {
     pub(super) waiting: Option<Operation>,
     /// The device has gone, or must be closed: nothing is done on it any more.
     pub(super) quiescent: bool,
+    /// Nothing is out of the ordinary: commands begin and end by the shortest way.
+    pub(super) calm: bool,
     /// No command may begin, until the device is back in step.
     pub(super) held_up: bool,
     /// It is back in step, and nobody was told yet.
@@ -107,7 +111,7 @@ impl Transport {
     #[inline]
     #[must_use]
     pub fn takes_commands(&self) -> bool {
-        !self.quiescent && self.tags.is_available() && self.machine.takes_commands()
+        self.tags.is_available() && (self.calm || !self.quiescent && self.machine.takes_commands())
     }
 
     /// Whether the device is being brought back in step, or must be closed for that.
@@ -171,7 +175,8 @@ impl Transport {
         let data = request.command.data;
         let is_small = matches!(request.data, DataPlace::Scratch | DataPlace::List(_));
         let small = is_small && data != DataPhase::None;
-        if !self.takes_commands() || small && self.scratch.is_some() {
+        let takes = self.calm || self.takes_commands();
+        if !takes || small && self.scratch.is_some() {
             return Err(TransportError::Busy);
         }
         let allowed = self.tags_for(tools.dma, request);
@@ -201,7 +206,8 @@ impl Transport {
         if let Some(room) = self.memory.block::<{ CommandUnit::LENGTH }>(at) {
             room.write(unit.to_words());
         }
-        if self.machine.begin_at_once(tag, request.lun, data) {
+        if self.calm {
+            self.machine.begin_at_once(tag, request.lun, data);
             if self.send_all(tools, tag, data).is_err() {
                 self.get_stuck(tools.bus);
             }
@@ -237,8 +243,9 @@ impl Transport {
     }
 
     /// Tags that a command may have: a read whose ends must be bounced needs one with an area for it.
+    #[inline]
     fn tags_for(&self, dma: &impl Dma, request: &Request) -> TagSet {
-        let all = TagSet::first(self.tags.depth());
+        let all = TagSet::first(MAX_TAGS);
         match (request.data, request.command.data) {
             (DataPlace::Caller(buffer), DataPhase::In(_))
                 if !dma.coherent() && !is_aligned(&buffer, dma.cache_line()) =>
@@ -305,18 +312,28 @@ impl Transport {
                 Ok(_) => self.tags.lower(),
                 Err(_) => self.tags.rest(tag, self.bouncing),
             }
+            self.note_calm();
         }
         if self.scratch == Some(tag) {
             self.scratch = None;
         }
         if self.flying.is_empty() {
-            // Every unit that was sent has arrived.
-            tools.bus.retire(&self.pipes.command);
-            self.quiet = 0;
-            let task = self.task.map_or(Instant::NEVER, |(_, deadline)| deadline);
-            self.deadline = self.operation.min(task);
+            self.rest(tools.bus);
         }
         Some(Ended { outcome, client })
+    }
+
+    /// No command is in flight: every unit that was sent has arrived.
+    fn rest<C: Driver>(&mut self, bus: &mut Bus<'_, C>) {
+        bus.retire(&self.pipes.command);
+        self.quiet = 0;
+        let task = self.task.map_or(Instant::NEVER, |(_, deadline)| deadline);
+        self.deadline = self.operation.min(task);
+    }
+
+    /// Finds out whether anything is out of the ordinary.
+    pub(super) fn note_calm(&mut self) {
+        self.calm = !self.quiescent && self.marked.is_empty() && self.machine.is_calm();
     }
 
     /// Whether commands may begin again that could not before, although none has ended: `true` once.
@@ -337,6 +354,7 @@ impl Transport {
     /// until [`Transport::abandon`], since the controller may still reach it.
     pub fn gone(&mut self) {
         self.quiescent = true;
+        self.calm = false;
         self.deadline = Instant::NEVER;
         self.waiting = None;
     }
@@ -355,6 +373,64 @@ impl Transport {
 
 /// What happens.
 impl Transport {
+    /// Takes the good end of a transfer where it is a step on the way of a command, or ends one of a request
+    /// well and in full, as nearly all do.
+    #[inline]
+    pub fn ended_well<C: Driver>(
+        &mut self,
+        bus: &mut Bus<'_, C>,
+        dma: &impl Dma,
+        commands: &mut [CommandSlot],
+        end: &TransferEnd,
+    ) -> Progress {
+        let (_, tag) = function_and_tag(end.token);
+        let Some(command) = Tag::new(tag >> part::BITS).filter(|_| self.calm) else {
+            return Progress::Unknown;
+        };
+        match tag & ((1 << part::BITS) - 1) {
+            part::STATUS => self
+                .passed(bus, dma, commands, command, end.actual)
+                .unwrap_or(Progress::Unknown),
+            part::DATA if self.machine.data_came(command, end.actual) => Progress::Step,
+            _ => Progress::Unknown,
+        }
+    }
+
+    /// Something has come on the stream of a command: ends it, if that is a good status and all that was
+    /// to come. `None`: nothing was done.
+    #[inline]
+    fn passed<C: Driver>(
+        &mut self,
+        bus: &mut Bus<'_, C>,
+        dma: &impl Dma,
+        commands: &mut [CommandSlot],
+        tag: Tag,
+        actual: u32,
+    ) -> Option<Progress> {
+        let at = self.layout.status(Some(tag));
+        let head = self.memory.block::<{ StatusUnit::SENSE_HEAD }>(at)?;
+        let slot = slot_mut(commands, self.base, tag)?;
+        let Client { kind, index, piece } = slot.client?;
+        let is_request = kind == ClientKind::Request && self.scratch != Some(tag);
+        let is_unit = actual as usize >= StatusUnit::SENSE_HEAD;
+        if !is_request || !is_unit || !StatusUnit::is_good(head.read(), tag) {
+            return None;
+        }
+        let moved = self.machine.pass(tag)?;
+        slot.client = None;
+        Mapping::end(&mut slot.mapping, dma, moved as usize);
+        self.flying.remove(tag);
+        self.tags.give_back(tag);
+        if self.flying.is_empty() {
+            self.rest(bus);
+        }
+        Some(Progress::Done {
+            request: index,
+            piece,
+            moved,
+        })
+    }
+
     /// A transfer of the transport has ended.
     #[inline]
     pub fn transfer_ended<C: Driver, D: Dma>(

@@ -322,6 +322,15 @@ impl StatusUnit {
         })
     }
 
+    /// Whether the first eight of at least [`Self::SENSE_HEAD`] bytes, as little-endian words, are a SENSE
+    /// unit with GOOD for a tag.
+    #[inline]
+    #[must_use]
+    pub fn is_good([first, second]: [u32; 2], tag: Tag) -> bool {
+        let is_its = first >> 16 == u32::from(tag.number().swap_bytes());
+        is_its && first as u8 == Self::SENSE && (second >> 16) as u8 == ScsiStatus::GOOD
+    }
+
     /// Checks the bytes that came, all of them.
     ///
     /// # Errors

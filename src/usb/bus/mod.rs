@@ -23,10 +23,11 @@ use super::device::{DeviceEntry, DeviceId, DeviceInfo, DeviceState, Requester};
 use super::error::UsbError;
 use super::operation::Operation;
 use super::port::PortEntry;
+use super::speed::Speed;
 use crate::dma::{Pool, Segment, SegmentRules};
 use crate::host::{
     Capabilities, ControllerFault, Devices, EndpointHandle, Endpoints, Event, HostController,
-    HostError, Hubs, Outcome, Report, RootPort, RootPorts, Token, Transfer,
+    HostError, Hubs, Report, RootPort, RootPorts, Token, Transfer, TransferEnd,
 };
 use crate::platform::ControllerId;
 use crate::time::Instant;
@@ -36,6 +37,7 @@ use lane::Lane;
 pub use start::ControllerState;
 use token::Kind;
 pub(crate) use token::function as function_token;
+pub use token::function_and_tag;
 
 /// How many things in a row one controller may report before the others have a turn.
 /// Policy: more than a burst of completions, less than what a user would notice.
@@ -77,19 +79,6 @@ impl<C> ControllerSlot<C> {
     }
 }
 
-/// The end of a driver's transfer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct FunctionEnd {
-    /// The driver's function, from the submission.
-    pub function: u8,
-    /// The driver's tag, from the submission.
-    pub tag: u16,
-    /// How it ended.
-    pub outcome: Outcome,
-    /// Bytes moved.
-    pub actual: u32,
-}
-
 /// What a driver above the bus must know.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BusEvent {
@@ -99,8 +88,9 @@ pub enum BusEvent {
     Configured(DeviceId, Result<(), UsbError>),
     /// The operation that the device's driver began has ended, with the bytes of data.
     Operated(DeviceId, Result<u32, UsbError>),
-    /// A transfer of a driver has ended.
-    Transfer(FunctionEnd),
+    /// A transfer of a driver's function has ended: [`function_and_tag`] says whose
+    /// it was.
+    Transfer(TransferEnd),
     /// A device has gone or was given up. Its transfers may still be in flight.
     Gone(DeviceId),
     /// The controller has let go of a device: none of its memory is reached now.
@@ -219,8 +209,39 @@ impl<'s, C: Driver> Bus<'s, C> {
     /// told how far its events were taken; [`Bus::next_wake`] says whether there is more at once.
     ///
     /// Events come before timers: what has ended in time, but was not told of, has not timed out.
-    #[inline]
+    #[inline(never)]
     pub fn poll(&mut self, now: Instant) -> Option<BusEvent> {
+        // At the end of nearly every poll nothing is left but to say so.
+        if self.cut_short == Instant::NEVER && now < self.next_timer && self.end_turns(now) {
+            return None;
+        }
+        self.poll_thoroughly(now)
+    }
+
+    /// Ends the turns of the controllers, as far as nothing waits in them: `false` if something does.
+    #[inline]
+    fn end_turns(&mut self, now: Instant) -> bool {
+        let mut wake = self.next_timer;
+        for slot in self.controllers.iter_mut() {
+            let Some(driver) = slot.driver.as_mut() else {
+                break;
+            };
+            let deadline = driver.next_deadline();
+            if now >= deadline || driver.has_events() {
+                return false;
+            }
+            driver.acknowledge_events();
+            wake = wake.min(deadline);
+        }
+        self.cursor = 0;
+        self.taken = 0;
+        self.wake = wake;
+        true
+    }
+
+    /// Takes whatever there is.
+    #[inline(never)]
+    fn poll_thoroughly(&mut self, now: Instant) -> Option<BusEvent> {
         let mut timers_ran = false;
         loop {
             if let Some(event) = self.take_events(now) {
@@ -243,26 +264,18 @@ impl<'s, C: Driver> Bus<'s, C> {
         None
     }
 
-    /// Takes the good end of a driver's transfer if that is what [`Bus::poll`] would find, by a shorter way.
+    /// Takes the good end of a function's transfer if that is what [`Bus::poll`] would find, by a shorter way.
     /// `None` says nothing.
     #[inline]
-    pub fn take_end(&mut self) -> Option<FunctionEnd> {
+    pub fn take_end(&mut self) -> Option<TransferEnd> {
         let driver = self.controllers.get_mut(self.cursor)?.driver.as_mut()?;
-        if self.taken == SHARE {
+        if self.taken == SHARE || !driver.has_events() {
             return None;
         }
         let end = driver.take_end()?;
         self.taken += 1;
         // Control transfers do not end so; whatever else there was, nobody waits for it.
-        let Kind::Function { function, tag } = Kind::of(end.token)? else {
-            return None;
-        };
-        Some(FunctionEnd {
-            function,
-            tag,
-            outcome: end.outcome,
-            actual: end.actual,
-        })
+        token::is_of_function(end.token).then_some(end)
     }
 
     /// Gives every controller its turn, up to the first event that a driver must know.
@@ -311,11 +324,10 @@ impl<'s, C: Driver> Bus<'s, C> {
             return self.handle(controller, event, now);
         };
         match Kind::of(token)? {
-            Kind::Function { function, tag } => Some(BusEvent::Transfer(FunctionEnd {
-                function,
-                tag,
-                outcome,
+            Kind::Function => Some(BusEvent::Transfer(TransferEnd {
+                token,
                 actual,
+                outcome,
             })),
             Kind::Control { device, count } => {
                 self.control_ended(device, count, outcome, actual, now)
@@ -404,16 +416,22 @@ impl<'s, C: Driver> Bus<'s, C> {
     #[inline(never)]
     fn driver(&mut self, controller: ControllerId) -> Option<&mut C> {
         self.wake = Instant::from_micros(0);
-        self.transfer_driver(controller)
+        self.transfer_driver(controller).ok()
     }
 
-    /// A controller's driver for transfers, which move no deadline.
+    /// A controller's driver for transfers, which move no deadline. For whoever has several for it.
+    ///
+    /// # Errors
+    ///
+    /// [`HostError::Dead`]: there is no such controller.
     #[inline]
-    fn transfer_driver(&mut self, controller: ControllerId) -> Option<&mut C> {
-        self.controllers
-            .get_mut(usize::from(controller.0))?
-            .driver
-            .as_mut()
+    pub(crate) fn transfer_driver(
+        &mut self,
+        controller: ControllerId,
+    ) -> Result<&mut C, HostError> {
+        let slot = self.controllers.get_mut(usize::from(controller.0));
+        slot.and_then(|slot| slot.driver.as_mut())
+            .ok_or(HostError::Dead)
     }
 
     #[inline(never)]
@@ -440,6 +458,18 @@ impl<'s, C: Driver> Bus<'s, C> {
     #[must_use]
     pub fn into_pool(self) -> Pool<'s> {
         self.pool
+    }
+
+    /// How fast a device is.
+    #[must_use]
+    pub fn speed(&self, device: DeviceId) -> Option<Speed> {
+        Some(self.device(device)?.attachment.as_ref()?.speed)
+    }
+
+    /// The controller that a device is on.
+    #[must_use]
+    pub fn controller_of(&self, device: DeviceId) -> Option<ControllerId> {
+        Some(self.device(device)?.controller)
     }
 
     /// What a device's controller can do.
@@ -573,8 +603,7 @@ impl<'s, C: Driver> Bus<'s, C> {
         report: Report,
     ) -> Result<(), HostError> {
         let transfer = transfer_of(pipe, stream, function, tag, segments, report);
-        self.transfer_driver(pipe.controller)
-            .ok_or(HostError::Dead)?
+        self.transfer_driver(pipe.controller)?
             .submit(pipe.handle, &transfer)
     }
 
@@ -610,9 +639,14 @@ impl<'s, C: Driver> Bus<'s, C> {
         report: Report,
     ) -> Result<(), HostError> {
         let direction = pipe.address.direction();
-        self.transfer_driver(pipe.controller)
-            .ok_or(HostError::Dead)?
-            .send_segment(pipe.handle, stream, token, direction, segment, report)
+        self.transfer_driver(pipe.controller)?.send_segment(
+            pipe.handle,
+            stream,
+            token,
+            direction,
+            segment,
+            report,
+        )
     }
 
     /// Queues a segment behind the newest transfer of a pipe, to be seen by the controller when that one has
@@ -628,8 +662,7 @@ impl<'s, C: Driver> Bus<'s, C> {
         token: Token,
         segment: Segment,
     ) -> Result<(), HostError> {
-        self.transfer_driver(pipe.controller)
-            .ok_or(HostError::Dead)?
+        self.transfer_driver(pipe.controller)?
             .hold_segment(pipe.handle, token, segment)
     }
 
@@ -649,8 +682,7 @@ impl<'s, C: Driver> Bus<'s, C> {
         report: Report,
     ) -> Result<(), HostError> {
         let transfer = transfer_of(pipe, stream, function, tag, segments, report);
-        self.transfer_driver(pipe.controller)
-            .ok_or(HostError::Dead)?
+        self.transfer_driver(pipe.controller)?
             .send(pipe.handle, &transfer)
     }
 
@@ -663,7 +695,7 @@ impl<'s, C: Driver> Bus<'s, C> {
     /// The same for a stream of the pipe; 0 for a pipe without.
     #[inline]
     pub fn kick_stream(&mut self, pipe: &Pipe, stream: u16) {
-        if let Some(driver) = self.transfer_driver(pipe.controller) {
+        if let Ok(driver) = self.transfer_driver(pipe.controller) {
             driver.kick(pipe.handle, stream);
         }
     }
@@ -671,7 +703,7 @@ impl<'s, C: Driver> Bus<'s, C> {
     /// Names a stream of a pipe whose transfers the next operation on the pipe takes back, and those
     /// of no other stream but of others that are named too.
     pub fn name_stream(&mut self, pipe: &Pipe, stream: u16) {
-        if let Some(driver) = self.transfer_driver(pipe.controller) {
+        if let Ok(driver) = self.transfer_driver(pipe.controller) {
             driver.name_stream(pipe.handle, stream);
         }
     }
@@ -679,7 +711,7 @@ impl<'s, C: Driver> Bus<'s, C> {
     /// The quiet transfers of a pipe are known to be done.
     #[inline]
     pub fn retire(&mut self, pipe: &Pipe) {
-        if let Some(driver) = self.transfer_driver(pipe.controller) {
+        if let Ok(driver) = self.transfer_driver(pipe.controller) {
             driver.retire(pipe.handle);
         }
     }

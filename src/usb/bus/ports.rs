@@ -102,8 +102,10 @@ impl<C: Driver> Bus<'_, C> {
     /// The controller has let go of a device: its port goes on, if it is to be reset. Returns
     /// whether it is.
     pub(super) fn port_left(&mut self, device: DeviceId, now: Instant) -> bool {
-        let leaving = [PortState::Resetting(device), PortState::PoweringOff(device)];
-        let is_it = |port: &PortEntry| leaving.contains(&port.state);
+        let is_it = |port: &PortEntry| match port.state {
+            PortState::Resetting(leaving) | PortState::PoweringOff(leaving) => leaving == device,
+            _ => false,
+        };
         let Some(index) = self.ports.iter().position(is_it) else {
             return false;
         };
@@ -111,7 +113,7 @@ impl<C: Driver> Bus<'_, C> {
             return false;
         };
         let (controller, port) = (entry.controller, entry.port);
-        let cycle = matches!(entry.state, PortState::PoweringOff(off) if off == device);
+        let cycle = matches!(entry.state, PortState::PoweringOff(_));
         entry.state = if cycle {
             PortState::Unpowered(now + POWER_OFF)
         } else {

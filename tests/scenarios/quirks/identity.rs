@@ -1,7 +1,7 @@
 //! What tells one disk from another, also of the same model.
 
 use rootport::block::BlockError;
-use rootport::scsi::vpd::WorldWideName;
+use rootport::scsi::vpd::Authority;
 use rootport_models::device::bot::{Action, Until, opcode};
 use rootport_models::device::scsi::LogicalUnit;
 use rootport_models::device::{Disk, Script};
@@ -41,7 +41,7 @@ fn a_fixed_disk_tells_serial_number_and_world_wide_name() {
     let (mut rig, disk) = with_disk(&fixed().build());
     let details = rig.units_at(HIGH_PORT)[0].details.unwrap();
     assert_eq!(details.serial.unwrap().as_str(), "RP0001");
-    assert!(matches!(details.name, Some(WorldWideName::Naa(_))));
+    assert_eq!(details.name.unwrap().authority(), Authority::Naa);
     works(&mut rig, disk);
     // A stick is not asked.
     let (rig, _) = with_disk(&Script::new().build());

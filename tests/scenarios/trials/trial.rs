@@ -394,7 +394,7 @@ fn rig(seed: u64, plan: Plan) -> Rig {
         true => (controller::addresses_32(), Driver::default()),
         false => (traits, driver),
     };
-    let polls = is_narrow(seed) || seed % 3 == 0;
+    let polls = is_narrow(seed) || seed.is_multiple_of(3);
     let options = Options {
         seed: seed + 1,
         cache_line: [32, 64, 128][seed as usize / 3 % 3],

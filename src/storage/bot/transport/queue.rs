@@ -8,6 +8,7 @@ use crate::dma::Segment;
 use crate::host::{HostError, Report};
 use crate::scsi::cdb::DataPhase;
 use crate::storage::bot::wire::Csw;
+use crate::usb::setup::Direction;
 use crate::usb::{Bus, Driver, Pipe};
 
 /// What is queued behind the data on its pipe before the controller is told.
@@ -18,7 +19,6 @@ pub(super) enum Follows {
 }
 
 impl Transport {
-    #[inline]
     pub(super) fn queue_command<C: Driver>(
         &self,
         bus: &mut Bus<'_, C>,
@@ -26,6 +26,65 @@ impl Transport {
     ) -> Result<(), HostError> {
         let token = self.token_of(part::COMMAND);
         bus.send_segment(&self.bulk_out, 0, token, self.wrapper, report)
+    }
+
+    /// The data of the command under way, if it is the caller's and in one piece, as nearly all is.
+    #[inline]
+    pub(super) fn whole_data(&self) -> Option<Segment> {
+        match (&self.mapping, self.sensing) {
+            (Some(mapping), None) => mapping.whole(),
+            _ => None,
+        }
+    }
+
+    /// Queues wrapper, data in one piece, and status: what [`Transport::queue_command`] and
+    /// [`Transport::queue_rest`] do for nearly every command.
+    #[inline]
+    pub(super) fn send_whole<C: Driver>(
+        &self,
+        bus: &mut Bus<'_, C>,
+        data: Segment,
+    ) -> Result<(), HostError> {
+        let (out, inward) = (self.bulk_out.handle, self.bulk_in.handle);
+        let driver = bus.transfer_driver(self.bulk_out.controller)?;
+        let token = self.token_of(part::COMMAND);
+        driver.send_segment(
+            out,
+            0,
+            token,
+            Direction::Out,
+            self.wrapper,
+            Report::Unexpected,
+        )?;
+        let token = self.token_of(part::DATA);
+        match self.announced {
+            DataPhase::In(_) if self.holding => {
+                driver.send_segment(inward, 0, token, Direction::In, data, Report::Always)?;
+                return driver.hold_segment(inward, self.token_of(part::STATUS), self.status);
+            }
+            DataPhase::In(_) => {
+                let report = self.report_of_data();
+                driver.submit_segment(inward, 0, token, Direction::In, data, report)?;
+            }
+            DataPhase::Out(_) | DataPhase::None => {
+                let report = self.report_of_data();
+                driver.send_segment(out, 0, token, Direction::Out, data, report)?;
+            }
+        }
+        let token = self.token_of(part::STATUS);
+        driver.send_segment(inward, 0, token, Direction::In, self.status, Report::Always)
+    }
+
+    /// What is told of the data where the status is queued behind them.
+    #[inline]
+    fn report_of_data(&self) -> Report {
+        match self.announced {
+            // A data phase that is as long as a status wrapper may be one: look at it.
+            DataPhase::In(length) if length as usize == Csw::LENGTH => Report::Always,
+            // The status behind it on the same pipe says that it is done.
+            DataPhase::In(_) => Report::Unexpected,
+            DataPhase::Out(_) | DataPhase::None => Report::WithoutInterrupt,
+        }
     }
 
     /// Queues the data, if there is any, and the status behind it.
@@ -37,32 +96,20 @@ impl Transport {
                 let token = self.token_of(part::STATUS);
                 return bus.hold_segment(&self.bulk_in, token, self.status);
             }
-            // A data phase that is as long as a status wrapper may be one: look at it.
-            DataPhase::In(length) if length as usize == Csw::LENGTH => {
-                self.queue_data(bus, Report::Always, Follows::Status)?;
-            }
-            // The status behind it on the same pipe says that it is done.
-            DataPhase::In(_) => self.queue_data(bus, Report::Unexpected, Follows::Status)?,
-            DataPhase::Out(_) => {
-                self.queue_data(bus, Report::WithoutInterrupt, Follows::Nothing)?;
-            }
+            DataPhase::In(_) => self.queue_data(bus, self.report_of_data(), Follows::Status)?,
+            DataPhase::Out(_) => self.queue_data(bus, self.report_of_data(), Follows::Nothing)?,
         }
         self.queue_status(bus)
     }
 
     /// Queues the data; the controller is told if nothing follows on the same pipe.
-    #[inline]
     pub(super) fn queue_data<C: Driver>(
         &self,
         bus: &mut Bus<'_, C>,
         report: Report,
         follows: Follows,
     ) -> Result<(), HostError> {
-        let whole = match &self.mapping {
-            Some(mapping) if self.sensing.is_none() => mapping.whole(),
-            _ => None,
-        };
-        match whole {
+        match self.whole_data() {
             Some(segment) if follows == Follows::Nothing => {
                 let token = self.token_of(part::DATA);
                 bus.send_segment(self.data_pipe(), 0, token, segment, report)
@@ -93,7 +140,6 @@ impl Transport {
         self.queue_pieces(bus, &[memory], report, follows)
     }
 
-    #[inline]
     fn queue_pieces<C: Driver>(
         &self,
         bus: &mut Bus<'_, C>,
@@ -117,7 +163,6 @@ impl Transport {
         }
     }
 
-    #[inline]
     pub(super) fn queue_status<C: Driver>(&self, bus: &mut Bus<'_, C>) -> Result<(), HostError> {
         let token = self.token_of(part::STATUS);
         bus.send_segment(&self.bulk_in, 0, token, self.status, Report::Always)

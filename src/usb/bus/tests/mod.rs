@@ -12,7 +12,7 @@ mod over_current;
 
 use super::testing::{Call, Fake, fake_bus, poll, run};
 use super::*;
-use crate::host::{PortProtocol, RootPort};
+use crate::host::{Outcome, PortProtocol, RootPort};
 use crate::time::Duration;
 use crate::usb::port::{POWER_RETURNS, PortState};
 use crate::usb::setup::SetupPacket;

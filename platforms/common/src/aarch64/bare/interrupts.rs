@@ -22,6 +22,7 @@ pub fn mask() {
 ///
 /// No interrupt can slip in between the question and the sleep: they are masked there, and a
 /// pending masked interrupt ends WFI (DDI 0487 §D1.6.2).
+#[inline(never)]
 pub fn sleep_unless(ready: impl FnOnce() -> bool, deadline: u64) {
     mask();
     let left = deadline.saturating_sub(timer::microseconds());

@@ -17,7 +17,7 @@
 rootport_vectors:
     vector  0                       // current level with SP0: synchronous
     .balign 0x80                    // IRQ
-    sub     sp, sp, #288
+    sub     sp, sp, #160
     stp     x0, x1, [sp, #0]
     b       interrupt
     vector  2                       // FIQ
@@ -73,12 +73,20 @@ save_and_report:
 1:  wfe
     b       1b
 
+// What a function of the C ABI may change; it saves the rest itself (AAPCS64 section 6.1.1). ELR and SPSR
+// stay: interrupts are masked, and from a nested exception nobody comes back.
 interrupt:
-    save_rest
+    stp     x2, x3, [sp, #16]
+    stp     x4, x5, [sp, #32]
+    stp     x6, x7, [sp, #48]
+    stp     x8, x9, [sp, #64]
+    stp     x10, x11, [sp, #80]
+    stp     x12, x13, [sp, #96]
+    stp     x14, x15, [sp, #112]
+    stp     x16, x17, [sp, #128]
+    stp     x18, x30, [sp, #144]
     bl      rootport_interrupt
-    ldp     x1, x2, [sp, #248]      // ELR, SPSR: a nested exception would have changed them
-    msr     elr_el1, x1
-    msr     spsr_el1, x2
+    ldp     x0, x1, [sp, #0]
     ldp     x2, x3, [sp, #16]
     ldp     x4, x5, [sp, #32]
     ldp     x6, x7, [sp, #48]
@@ -87,14 +95,7 @@ interrupt:
     ldp     x12, x13, [sp, #96]
     ldp     x14, x15, [sp, #112]
     ldp     x16, x17, [sp, #128]
-    ldp     x18, x19, [sp, #144]
-    ldp     x20, x21, [sp, #160]
-    ldp     x22, x23, [sp, #176]
-    ldp     x24, x25, [sp, #192]
-    ldp     x26, x27, [sp, #208]
-    ldp     x28, x29, [sp, #224]
-    ldr     x30, [sp, #240]
-    ldp     x0, x1, [sp, #0]
-    add     sp, sp, #288
+    ldp     x18, x30, [sp, #144]
+    add     sp, sp, #160
     eret
     .ltorg
