@@ -301,9 +301,10 @@ impl<'s> Pool<'s> {
             .records
             .get_mut(..=self.held)
             .ok_or(PoolError::LedgerFull)?;
-        lines.copy_within(index..self.held, index + 1);
-        if let Some(line) = lines.get_mut(index) {
-            *line = record;
+        // Each line takes what stood before it; the last one was not in use.
+        let mut carried = record;
+        for line in lines.iter_mut().skip(index) {
+            core::mem::swap(line, &mut carried);
         }
         self.held += 1;
         Ok(())

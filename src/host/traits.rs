@@ -195,7 +195,7 @@ pub trait Endpoints {
     /// # Errors
     ///
     /// As [`Endpoints::submit`]: nothing was queued.
-    #[inline]
+    #[inline(never)]
     fn send_segment(
         &mut self,
         endpoint: EndpointHandle,
@@ -211,7 +211,7 @@ pub trait Endpoints {
     /// # Errors
     ///
     /// As [`Endpoints::submit`]: nothing was queued.
-    #[inline]
+    #[inline(never)]
     fn submit_segment(
         &mut self,
         endpoint: EndpointHandle,

@@ -110,9 +110,13 @@ fn list(bytes: &[u8]) -> u8 {
     let Ok(supported) = SupportedPages::parse(bytes) else {
         return 0;
     };
-    let listed = PAGES.iter().enumerate();
-    let bits = listed.map(|(place, page)| u8::from(supported.contains(*page)) << place);
-    bits.fold(0, |all, bit| all | bit)
+    let mut listed = 0;
+    for found in supported.pages() {
+        if let Some(place) = PAGES.iter().position(|page| *page == found) {
+            listed |= 1 << place;
+        }
+    }
+    listed
 }
 
 #[cfg(test)]

@@ -174,6 +174,13 @@ impl UnitEntry {
         }
     }
 
+    /// Why it takes no commands of requests now.
+    #[cold]
+    #[inline(never)]
+    fn why_not_ready(&self) -> BlockError {
+        self.geometry().err().unwrap_or(BlockError::NotReady)
+    }
+
     #[inline]
     fn geometry_of(&self, found: &Found) -> Geometry {
         let block_length = found.capacity.block_length();
@@ -260,7 +267,7 @@ impl UnitEntry {
         policy: &Policy,
     ) -> Result<Request, BlockError> {
         let UnitState::Ready(Found { capacity, .. }) = &self.state else {
-            return Err(self.geometry().err().unwrap_or(BlockError::NotReady));
+            return Err(self.why_not_ready());
         };
         let (extent, data) = self.next_chunk(capacity.block_length(), slot, lba)?;
         let command = if slot.operation.is_read() {
@@ -289,7 +296,7 @@ impl UnitEntry {
         policy: &Policy,
     ) -> Result<Request, BlockError> {
         let UnitState::Ready(Found { capacity, .. }) = self.state else {
-            return Err(self.geometry().err().unwrap_or(BlockError::NotReady));
+            return Err(self.why_not_ready());
         };
         if let Operation::Read(lba) | Operation::Write(lba) = slot.operation {
             return self.moving_command(slot, lba, policy);
@@ -487,6 +494,8 @@ pub(crate) fn has_relapsed(status: &Status) -> bool {
 
 /// A piece is to be issued again, if it has not failed so often already. Of several that fail the
 /// first is judged; the others have their turn when it is done.
+#[cold]
+#[inline(never)]
 fn retry(
     piece: Piece,
     slot: &mut RequestSlot,

@@ -40,11 +40,8 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let Some(known) = self.look_up(&info) else {
             return;
         };
-        if known
-            .in_order(None, &self.policy)
-            .iter()
-            .all(Option::is_none)
-        {
+        let order = known.in_order(None, &self.policy);
+        if order.iter().all(Option::is_none) {
             self.bus.set_driver_name(device, known.why_unused());
             return;
         }

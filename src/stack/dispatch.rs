@@ -108,6 +108,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         }
     }
 
+    #[inline(never)]
     pub(super) fn function_of(&self, device: DeviceId) -> Option<u8> {
         let is_it = |slot: &FunctionSlot| slot.function.device() == Some(device);
         self.functions

@@ -62,11 +62,17 @@ impl FunctionSlot {
         client: Client,
     ) -> Result<(Room, Instant), TransportError> {
         self.function.begin(tools, request, client)?;
+        Ok(self.room())
+    }
+
+    /// Whether there is room for another command behind one that was begun, and when to look at it.
+    #[inline]
+    fn room(&self) -> (Room, Instant) {
         let room = match self.function.takes_several() {
             true => Room::Perhaps,
             false => Room::None,
         };
-        Ok((room, self.function.deadline()))
+        (room, self.function.deadline())
     }
 }
 
@@ -311,14 +317,15 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let Some(slot) = self.functions.get_mut(usize::from(function)) else {
             return Room::None;
         };
-        let tools = Tools {
+        let mut tools = Tools {
             bus: &mut self.bus,
             dma: &self.platform,
             commands: self.commands,
             now,
         };
-        match slot.begin(tools, request, client) {
-            Ok((room, deadline)) => {
+        match slot.function.begin_rarely(&mut tools, request, client) {
+            Ok(()) => {
+                let (room, deadline) = slot.room();
                 self.wake_at(deadline);
                 room
             }

@@ -454,6 +454,9 @@ impl Function {
                 *place = Some(client);
                 Ok(())
             }
+            Carrier::Uas(transport) if transport.is_calm_for(request) => {
+                transport.begin_calmly(tools, request, client)
+            }
             Carrier::Uas(transport) => {
                 let (mut tools, request) = (tools, *request);
                 transport.begin(&mut tools, &request, client)
@@ -461,7 +464,31 @@ impl Function {
         }
     }
 
+    /// Begins a command as [`Function::begin`] does, without haste.
+    ///
+    /// # Errors
+    ///
+    /// As [`Function::begin`].
+    #[cold]
+    pub fn begin_rarely<C: Driver, D: Dma>(
+        &mut self,
+        tools: &mut Tools<'_, '_, C, D>,
+        request: &Request,
+        client: Client,
+    ) -> Result<(), TransportError> {
+        match &mut self.carrier {
+            Carrier::None => Err(TransportError::Disconnected),
+            Carrier::BulkOnly(transport, place) => {
+                transport.begin_rarely(tools.bus, tools.dma, request, tools.now)?;
+                *place = Some(client);
+                Ok(())
+            }
+            Carrier::Uas(transport) => transport.begin(tools, request, client),
+        }
+    }
+
     /// The device has gone: no more commands; what is under way ends with [`Function::abandon`].
+    #[inline(never)]
     pub fn gone(&mut self) {
         if self.is_free() {
             return;

@@ -9,7 +9,7 @@ use super::context;
 use super::encode;
 use super::event::{EventRing, Shape};
 use super::quirks::Quirks;
-use super::regs::{Blocks, CONFIG, operational};
+use super::regs::{Blocks, CONFIG, operational, write_address};
 use crate::dma::{Allocation, Class, Owner, Pool, Rules, release};
 use crate::host::{CapabilityField, ControllerFault, EndpointConfig, EndpointKind, Requirement};
 use crate::mmio::Bus;
@@ -88,7 +88,7 @@ impl Base {
         // The addresses lead the controller to tables that are read at once.
         release();
         registers.modify(operational::CONFIG, slots);
-        registers.write64(operational::DCBAAP, self.directory.bus().get());
+        write_address(registers, operational::DCBAAP, self.directory.bus().get());
         self.commands.install(blocks);
         self.events.install(blocks);
     }

@@ -10,7 +10,7 @@
 use super::Xhci;
 use super::device::DeviceRecord;
 use super::endpoint::EndpointRecord;
-use super::regs::{Blocks, CRCR, operational};
+use super::regs::{Blocks, CRCR, operational, write_address};
 use super::ring::ProducerRing;
 use super::trb::{Flags, Trb, code, kind};
 use crate::dma::{Owner, Pool, PoolError, release};
@@ -109,7 +109,7 @@ impl CommandRing {
     pub(super) fn install<B: Bus>(&mut self, blocks: &Blocks<B>) {
         self.ring.align(&Trb::command(kind::NO_OP_COMMAND, 0, 0));
         let pointer = self.ring.start_pointer();
-        blocks.operational.write64(CRCR_OFFSET, pointer);
+        write_address(&blocks.operational, CRCR_OFFSET, pointer);
     }
 
     /// Writes a command, without ringing.
@@ -158,7 +158,7 @@ impl<B: Bus> Xhci<'_, B> {
             .base
             .as_ref()
             .and_then(|base| base.commands.ring.index_of(event.parameter));
-        match index.and_then(|index| self.issuer(|command| command.index == index)) {
+        match index.and_then(|index| self.issuer(&|command| command.index == index)) {
             Some(issuer) => self.command_done(issuer, completion, pool, now),
             None => self.count_unexpected(),
         }
@@ -178,8 +178,8 @@ impl<B: Bus> Xhci<'_, B> {
     }
 
     /// Whose command it is that `wanted` is true of.
-    fn issuer(&self, wanted: impl Fn(&Command) -> bool) -> Option<Issuer> {
-        let is_wanted = |command: &Option<Command>| command.as_ref().is_some_and(&wanted);
+    fn issuer(&self, wanted: &dyn Fn(&Command) -> bool) -> Option<Issuer> {
+        let is_wanted = |command: &Option<Command>| command.as_ref().is_some_and(wanted);
         let device = self
             .devices
             .iter()
@@ -252,7 +252,7 @@ impl<B: Bus> Xhci<'_, B> {
             slot: 0,
         };
         // Most controllers have said so themselves by now.
-        if let Some(issuer) = self.issuer(|command| command.serial == abort.victim) {
+        if let Some(issuer) = self.issuer(&|command| command.serial == abort.victim) {
             self.command_done(issuer, given_up, pool, now);
         }
     }
@@ -282,9 +282,8 @@ impl CommandRing {
     fn begin_abort<B: Bus>(&mut self, blocks: &Blocks<B>, victim: u32, now: Instant) {
         let pointer = self.ring.bus().get();
         let bits = CRCR::CA::SET + CRCR::RCS::SET;
-        blocks
-            .operational
-            .write64(CRCR_OFFSET, pointer | u64::from(bits.value));
+        let value = pointer | u64::from(bits.value);
+        write_address(&blocks.operational, CRCR_OFFSET, value);
         self.abort = Some(Abort {
             victim,
             deadline: now + ABORT_TIME,

@@ -6,7 +6,7 @@
 //! where each begins. Read `xHCI 1.2 §4.9.4`.
 
 use super::capability::Parameters;
-use super::regs::{Blocks, ERSTSZ, interrupter};
+use super::regs::{Blocks, ERSTSZ, interrupter, write_address};
 use super::trb::{BYTES, Flags, Trb};
 use crate::dma::{Allocation, Class, Owner, Pinned, Pool, PoolError, Row, Rules, acquire};
 use crate::mmio::Bus;
@@ -126,8 +126,8 @@ impl EventRing {
             interrupter::ERSTSZ,
             ERSTSZ::SEGMENTS.val(self.shape.segments as u32),
         );
-        runtime.write64(interrupter::ERDP, self.pointer() | HANDLER_BUSY);
-        runtime.write64(interrupter::ERSTBA, self.table.bus().get());
+        write_address(runtime, interrupter::ERDP, self.pointer() | HANDLER_BUSY);
+        write_address(runtime, interrupter::ERSTBA, self.table.bus().get());
     }
 
     /// Whether an event waits. One load.

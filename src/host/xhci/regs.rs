@@ -245,6 +245,13 @@ pub(super) const DOORBELL: WriteOnly<DOORBELL::Register> = WriteOnly::at(0);
 /// Bytes from one doorbell to the next.
 pub(super) const DOORBELL_STRIDE: usize = 4;
 
+/// Writes where something lies into a 64-bit register of a controller that is being set up. Out of
+/// line, unlike the writes on the way of a transfer.
+#[inline(never)]
+pub(super) fn write_address<B: Bus>(block: &Registers<B>, offset: usize, address: u64) {
+    block.write64(offset, address);
+}
+
 /// The blocks of one controller's window.
 #[derive(Clone, Debug)]
 pub(super) struct Blocks<B> {

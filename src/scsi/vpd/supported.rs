@@ -23,10 +23,9 @@ impl<'a> SupportedPages<'a> {
         }
     }
 
-    /// Whether the device has `page`.
-    #[must_use]
-    pub fn contains(&self, page: PageCode) -> bool {
-        self.codes.contains(&page.0)
+    /// The pages that the device has.
+    pub fn pages(&self) -> impl Iterator<Item = PageCode> + use<'a> {
+        self.codes.iter().map(|code| PageCode(*code))
     }
 }
 
@@ -36,9 +35,14 @@ mod tests {
 
     #[test]
     fn pages_that_are_listed_are_there() {
-        let pages = SupportedPages::parse(&[0, 0, 0, 4, 0x00, 0x80, 0x83, 0xb0]).unwrap();
-        assert!(pages.contains(PageCode::BLOCK_LIMITS));
-        assert!(!pages.contains(PageCode::LOGICAL_BLOCK_PROVISIONING));
+        let pages = SupportedPages::parse(&[0, 0, 0, 3, 0x00, 0x80, 0xb0, 0xb2]).unwrap();
+        let pages: Vec<_> = pages.pages().collect();
+        let listed = [
+            PageCode::SUPPORTED_PAGES,
+            PageCode::UNIT_SERIAL_NUMBER,
+            PageCode::BLOCK_LIMITS,
+        ];
+        assert_eq!(pages, listed);
     }
 
     #[test]

@@ -234,7 +234,12 @@ impl Transport {
         self.lun = Some(lun);
         self.operation = request.command.cdb.operation_code();
         self.sensing = None;
-        self.start(bus, lun, &request.command, now + request.timeout);
+        let action = self.prepare(lun, &request.command, now + request.timeout);
+        let queued = match (action, self.whole_data()) {
+            (Action::SendAll, Some(data)) => self.send_whole(bus, data),
+            (action, _) => self.queue_beginning(bus, action),
+        };
+        self.note_queued(queued);
         Ok(())
     }
 
@@ -274,15 +279,32 @@ impl Transport {
         self.copies.bounced += bytes as u64;
     }
 
-    /// Writes the command wrapper and sets the machine going.
-    #[inline(always)]
-    fn start<C: Driver>(
+    /// Begins a command as [`Transport::begin`] does, without haste.
+    ///
+    /// # Errors
+    ///
+    /// As [`Transport::begin`].
+    #[cold]
+    #[inline(never)]
+    pub fn begin_rarely<C: Driver>(
         &mut self,
         bus: &mut Bus<'_, C>,
-        lun: Lun,
-        command: &Command,
-        deadline: Instant,
-    ) {
+        dma: &impl Dma,
+        request: &Request,
+        now: Instant,
+    ) -> Result<(), TransportError> {
+        self.map(dma, request)?;
+        let lun = Lun::new(request.lun).unwrap_or(Lun::ZERO);
+        self.lun = Some(lun);
+        self.operation = request.command.cdb.operation_code();
+        self.sensing = None;
+        self.start_rarely(bus, lun, &request.command, now + request.timeout);
+        Ok(())
+    }
+
+    /// Writes the command wrapper and sets the machine going: what is to be queued.
+    #[inline(always)]
+    fn prepare(&mut self, lun: Lun, command: &Command, deadline: Instant) -> Action {
         self.tag = self.tag.wrapping_add(1);
         self.deadline = deadline;
         self.announced = command.data;
@@ -301,8 +323,7 @@ impl Transport {
             true => Queueing::Eager,
             false => self.queueing,
         };
-        let action = self.machine.begin(command.data, queueing);
-        self.act_start(bus, action);
+        self.machine.begin(command.data, queueing)
     }
 
     /// Whether the status read is queued with the data, but kept back until they have come. Not behind
@@ -313,7 +334,7 @@ impl Transport {
         self.holds && is_long && self.queueing == Queueing::StatusLast
     }
 
-    /// Begins a command of the transport's own.
+    /// Begins a command of the transport's own, or one that few make.
     #[cold]
     #[inline(never)]
     fn start_rarely<C: Driver>(
@@ -323,16 +344,14 @@ impl Transport {
         command: &Command,
         deadline: Instant,
     ) {
-        self.start(bus, lun, command, deadline);
+        let action = self.prepare(lun, command, deadline);
+        let queued = self.queue_beginning(bus, action);
+        self.note_queued(queued);
     }
 
-    /// Queues what begins a command. A pipe that takes no transfer is noticed at the deadline.
-    #[inline(always)]
-    fn act_start<C: Driver>(&mut self, bus: &mut Bus<'_, C>, action: Action) {
-        let queued = match (action, self.whole_data()) {
-            (Action::SendAll, Some(data)) => self.send_whole(bus, data),
-            (action, _) => self.queue_beginning(bus, action),
-        };
+    /// A pipe that takes no transfer is noticed at the deadline.
+    #[inline]
+    fn note_queued(&mut self, queued: Result<(), HostError>) {
         if queued.is_err() {
             // Nothing will answer: recovery begins at the next look at the deadlines.
             self.deadline = Instant::from_micros(0);

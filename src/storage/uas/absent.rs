@@ -113,6 +113,25 @@ impl Transport {
     }
 
     /// Never called.
+    pub fn is_calm_for(&self, _request: &Request) -> bool {
+        match self.0 {}
+    }
+
+    /// Never called.
+    ///
+    /// # Errors
+    ///
+    /// None.
+    pub fn begin_calmly<C: Driver, D: Dma>(
+        &mut self,
+        _tools: Tools<'_, '_, C, D>,
+        _request: &Request,
+        _client: Client,
+    ) -> Result<(), TransportError> {
+        match self.0 {}
+    }
+
+    /// Never called.
     pub fn take_ended<C: Driver, D: Dma>(
         &mut self,
         _tools: &mut Tools<'_, '_, C, D>,

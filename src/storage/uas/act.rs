@@ -10,12 +10,13 @@ use super::memory::slot_mut;
 use super::transport::{QUIET, Tools, Transport, part};
 use super::wire::{CommandUnit, ScsiStatus, Tag, TaskFunction, TaskUnit};
 use crate::dma::{Dma, Mapping, Segment};
-use crate::host::{HostError, Report};
+use crate::host::{Handling, HostError, Report};
 use crate::scsi::cdb::DataPhase;
 use crate::scsi::transport::TransportError;
 use crate::time::{Duration, Instant};
 use crate::usb::bus::function_token;
 use crate::usb::operation::Operation;
+use crate::usb::setup::Direction;
 use crate::usb::{Bus, Driver, Pipe, UsbError};
 
 /// How long the data of a command may take to be seen behind its good status. Policy: they were on
@@ -119,7 +120,58 @@ impl Transport {
         }
     }
 
-    #[inline]
+    /// Sends a command behind its own transfers, its data being in one piece: what [`Transport::read_status`],
+    /// [`Transport::queue_data`] and [`Transport::send`] do for nearly every command.
+    #[inline(always)]
+    pub(super) fn send_whole<C: Driver>(
+        &mut self,
+        bus: &mut Bus<'_, C>,
+        tag: Tag,
+        data: DataPhase,
+        whole: Segment,
+    ) -> Result<(), HostError> {
+        let stream = tag.number();
+        let token = |part| function_token(self.function, stream << part::BITS | part);
+        let handling = |direction, report| Handling {
+            stream,
+            direction,
+            report,
+        };
+        let status = self.segment(self.layout.status(Some(tag)), self.layout.status_length())?;
+        let unit = self.segment(self.layout.unit(tag), CommandUnit::LENGTH)?;
+        let driver = bus.transfer_driver(self.pipes.status.controller)?;
+        let told = handling(Direction::In, Report::Always);
+        driver.send_segment(self.pipes.status.handle, token(part::STATUS), status, told)?;
+        let (pipe, direction) = match data {
+            DataPhase::Out(_) => (&self.pipes.data_out, Direction::Out),
+            DataPhase::In(_) | DataPhase::None => (&self.pipes.data_in, Direction::In),
+        };
+        let told = handling(direction, Report::WithoutInterrupt);
+        driver.send_segment(pipe.handle, token(part::DATA), whole, told)?;
+        let (command, token) = (self.pipes.command.handle, token(part::COMMAND));
+        let told = Handling::outward(self.report_of_unit());
+        driver.send_segment(command, token, unit, told)
+    }
+
+    /// A piece of the coherent memory.
+    #[inline(always)]
+    fn segment(&self, at: usize, length: usize) -> Result<Segment, HostError> {
+        let memory = self.memory.raw(at, length);
+        memory.map(Segment::from).ok_or(HostError::TooLong)
+    }
+
+    /// What is told of the next unit that is sent: nothing, but for one in some.
+    #[inline(always)]
+    fn report_of_unit(&mut self) -> Report {
+        if self.quiet < QUIET {
+            self.quiet += 1;
+            Report::Unexpected
+        } else {
+            self.quiet = 0;
+            Report::WithoutInterrupt
+        }
+    }
+
     pub(super) fn read_status<C: Driver>(
         &self,
         bus: &mut Bus<'_, C>,
@@ -134,7 +186,6 @@ impl Transport {
         bus.send_segment(&self.pipes.status, number, token, memory, Report::Always)
     }
 
-    #[inline]
     pub(super) fn queue_data<C: Driver, D: Dma>(
         &self,
         tools: &mut Tools<'_, '_, C, D>,
@@ -174,7 +225,6 @@ impl Transport {
     }
 
     /// Sends the unit that was written for a tag.
-    #[inline]
     pub(super) fn send<C: Driver>(
         &mut self,
         bus: &mut Bus<'_, C>,
@@ -184,13 +234,7 @@ impl Transport {
         let memory = self.memory.raw(self.layout.unit(tag), length);
         let memory = memory.map(Segment::from).ok_or(HostError::TooLong)?;
         let token = function_token(self.function, tag.number() << part::BITS | part::COMMAND);
-        let report = if self.quiet < QUIET {
-            self.quiet += 1;
-            Report::Unexpected
-        } else {
-            self.quiet = 0;
-            Report::WithoutInterrupt
-        };
+        let report = self.report_of_unit();
         bus.send_segment(&self.pipes.command, 0, token, memory, report)
     }
 

@@ -14,7 +14,7 @@ use super::machine::{Counters, Input, Machine, Mode};
 use super::memory::{CommandSlot, Layout, slot_mut};
 use super::tags::{MAX_TAGS, TagSet, Tags};
 use super::wire::{Attribute, CommandUnit, StatusUnit, Tag, UnitFault};
-use crate::dma::{Allocation, DataDirection, Dma, Mapping, RawBuffer, SegmentRules};
+use crate::dma::{Allocation, DataDirection, Dma, Mapping, RawBuffer, Segment, SegmentRules};
 use crate::host::{HostError, Outcome, TransferEnd};
 use crate::scsi::cdb::DataPhase;
 use crate::scsi::transport::{
@@ -179,32 +179,11 @@ impl Transport {
         if !takes || small && self.scratch.is_some() {
             return Err(TransportError::Busy);
         }
-        let allowed = self.tags_for(tools.dma, request);
-        let tag = self.tags.take(allowed).ok_or(TransportError::Busy)?;
-        let mapped = self.map(tools, tag, request);
-        mapped.inspect_err(|_| self.tags.give_back(tag))?;
-        let deadline = tools.now + request.timeout;
-        if let Some(slot) = slot_mut(tools.commands, self.base, tag) {
-            slot.client = Some(client);
-            slot.deadline = deadline;
-            slot.outcome = None;
-        }
-        self.deadline = self.deadline.min(deadline);
+        let entered = self.enter(tools.dma, tools.commands, tools.now, request, client)?;
+        let tag = entered.tag;
         if small {
             self.scratch = Some(tag);
             self.place_list(request);
-        }
-        self.flying.insert(tag);
-        self.overtaken.remove(tag);
-        let unit = CommandUnit {
-            tag,
-            lun: request.lun,
-            attribute: Attribute::Simple,
-            cdb: request.command.cdb,
-        };
-        let at = self.layout.unit(tag);
-        if let Some(room) = self.memory.block::<{ CommandUnit::LENGTH }>(at) {
-            room.write(unit.to_words());
         }
         if self.calm {
             self.machine.begin_at_once(tag, request.lun, data);
@@ -218,8 +197,82 @@ impl Transport {
         Ok(())
     }
 
+    /// Whether a command can begin with [`Transport::begin_calmly`]: nothing is out of the ordinary, and its
+    /// data is the caller's.
+    #[inline(always)]
+    pub fn is_calm_for(&self, request: &Request) -> bool {
+        self.calm && matches!(request.data, DataPlace::Caller(_))
+    }
+
+    /// Begins a command as [`Transport::begin`] does, where it is known that nothing is in its way.
+    ///
+    /// # Errors
+    ///
+    /// As [`Transport::begin`].
+    #[inline(always)]
+    pub fn begin_calmly<C: Driver, D: Dma>(
+        &mut self,
+        tools: Tools<'_, '_, C, D>,
+        request: &Request,
+        client: Client,
+    ) -> Result<(), TransportError> {
+        let entered = self.enter(tools.dma, tools.commands, tools.now, request, client)?;
+        let (tag, data) = (entered.tag, request.command.data);
+        self.machine.begin_at_once(tag, request.lun, data);
+        let mut tools = tools;
+        let sent = match entered.whole {
+            Some(whole) => self.send_whole(tools.bus, tag, data, whole),
+            None => self.send_all(&mut tools, tag, data),
+        };
+        if sent.is_err() {
+            self.get_stuck(tools.bus);
+        }
+        Ok(())
+    }
+
+    /// Gives a command a tag, maps its data, remembers whose it is and writes its unit.
+    #[inline(always)]
+    fn enter(
+        &mut self,
+        dma: &impl Dma,
+        commands: &mut [CommandSlot],
+        now: Instant,
+        request: &Request,
+        client: Client,
+    ) -> Result<Entered, TransportError> {
+        let allowed = self.tags_for(dma, request);
+        let tag = self.tags.take(allowed).ok_or(TransportError::Busy)?;
+        let Some(slot) = slot_mut(commands, self.base, tag) else {
+            return Err(TransportError::Busy);
+        };
+        let copied = map(slot, dma, self.rules, request);
+        let copied = copied.inspect_err(|_| self.tags.give_back(tag))?;
+        let deadline = now + request.timeout;
+        slot.client = Some(client);
+        slot.deadline = deadline;
+        slot.outcome = None;
+        let whole = slot.mapping.as_ref().and_then(Mapping::whole);
+        if copied != 0 {
+            self.count_copy(copied);
+        }
+        self.deadline = self.deadline.min(deadline);
+        self.flying.insert(tag);
+        self.overtaken.remove(tag);
+        let unit = CommandUnit {
+            tag,
+            lun: request.lun,
+            attribute: Attribute::Simple,
+            cdb: request.command.cdb,
+        };
+        let at = self.layout.unit(tag);
+        if let Some(room) = self.memory.block::<{ CommandUnit::LENGTH }>(at) {
+            room.write(unit.to_words());
+        }
+        Ok(Entered { tag, whole })
+    }
+
     /// Sends a command behind its own transfers.
-    #[inline]
+    #[inline(never)]
     fn send_all<C: Driver, D: Dma>(
         &mut self,
         tools: &mut Tools<'_, '_, C, D>,
@@ -254,39 +307,6 @@ impl Transport {
             }
             _ => all,
         }
-    }
-
-    fn map<C: Driver, D: Dma>(
-        &mut self,
-        tools: &mut Tools<'_, '_, C, D>,
-        tag: Tag,
-        request: &Request,
-    ) -> Result<(), TransportError> {
-        let Some(slot) = slot_mut(tools.commands, self.base, tag) else {
-            return Ok(());
-        };
-        slot.mapping = None;
-        let buffer = match request.data {
-            DataPlace::Caller(buffer) => buffer,
-            DataPlace::Pool(memory) => {
-                slot.mapping = Some(Mapping::of_pool(memory));
-                self.count_copy(memory.length);
-                return Ok(());
-            }
-            DataPlace::Scratch | DataPlace::List(_) => return Ok(()),
-        };
-        let direction = match request.command.data {
-            DataPhase::In(_) => DataDirection::FromDevice,
-            DataPhase::Out(_) => DataDirection::ToDevice,
-            DataPhase::None => return Ok(()),
-        };
-        let (place, bounce) = (&mut slot.mapping, slot.bounce.as_ref());
-        let mapping = Mapping::map(place, tools.dma, self.rules, buffer, direction, bounce);
-        let bounced = mapping.map_err(TransportError::Memory)?.bounced();
-        if bounced != 0 {
-            self.count_copy(bounced);
-        }
-        Ok(())
     }
 
     #[cold]
@@ -557,6 +577,40 @@ impl Transport {
         }
         earliest
     }
+}
+
+/// A command that has got a tag.
+struct Entered {
+    tag: Tag,
+    /// Its data, if it is in one piece.
+    whole: Option<Segment>,
+}
+
+/// Maps the data of a request, and returns how many bytes of it are copied.
+#[inline(always)]
+fn map(
+    slot: &mut CommandSlot,
+    dma: &impl Dma,
+    rules: SegmentRules,
+    request: &Request,
+) -> Result<usize, TransportError> {
+    slot.mapping = None;
+    let buffer = match request.data {
+        DataPlace::Caller(buffer) => buffer,
+        DataPlace::Pool(memory) => {
+            slot.mapping = Some(Mapping::of_pool(memory));
+            return Ok(memory.length);
+        }
+        DataPlace::Scratch | DataPlace::List(_) => return Ok(0),
+    };
+    let direction = match request.command.data {
+        DataPhase::In(_) => DataDirection::FromDevice,
+        DataPhase::Out(_) => DataDirection::ToDevice,
+        DataPhase::None => return Ok(0),
+    };
+    let (place, bounce) = (&mut slot.mapping, slot.bounce.as_ref());
+    let mapping = Mapping::map(place, dma, rules, buffer, direction, bounce);
+    Ok(mapping.map_err(TransportError::Memory)?.bounced())
 }
 
 /// Whether both ends of a buffer lie between cache lines.

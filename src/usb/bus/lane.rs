@@ -183,13 +183,15 @@ impl<C: Driver> Bus<'_, C> {
             Action::Wait(until) => lane.until = until,
             Action::Ignore => {}
             Action::Open(speed) => self.lane_open(controller, root_port, speed, now)?,
-            Action::ReachAtZero => {
+            Action::ReachAtZero | Action::Address => {
                 let device = device.ok_or(gone)?;
-                return self.lane_reach_at_zero(controller, device, now);
-            }
-            Action::Address => {
-                let device = device.ok_or(gone)?;
-                return self.lane_address(controller, device, now);
+                let handle = self.device(device).ok_or(gone)?.handle;
+                let driver = self.driver(controller).ok_or(gone)?;
+                let addressing = match action {
+                    Action::ReachAtZero => driver.reach_at_zero(handle, now)?,
+                    _ => driver.address_device(handle, now)?,
+                };
+                return Ok(self.addressing_begun(controller, device, addressing, now));
             }
             Action::Adopt(address, until) => {
                 lane.until = until;
@@ -277,30 +279,6 @@ impl<C: Driver> Bus<'_, C> {
             Some(error) => Err(UsbError::Controller(error.into())),
             None => Ok(()),
         }
-    }
-
-    fn lane_reach_at_zero(
-        &mut self,
-        controller: ControllerId,
-        device: DeviceId,
-        now: Instant,
-    ) -> Result<Option<BusEvent>, UsbError> {
-        let handle = self.device(device).ok_or(UsbError::Disconnected)?.handle;
-        let driver = self.driver(controller).ok_or(UsbError::Disconnected)?;
-        let addressing = driver.reach_at_zero(handle, now)?;
-        Ok(self.addressing_begun(controller, device, addressing, now))
-    }
-
-    fn lane_address(
-        &mut self,
-        controller: ControllerId,
-        device: DeviceId,
-        now: Instant,
-    ) -> Result<Option<BusEvent>, UsbError> {
-        let handle = self.device(device).ok_or(UsbError::Disconnected)?.handle;
-        let driver = self.driver(controller).ok_or(UsbError::Disconnected)?;
-        let addressing = driver.address_device(handle, now)?;
-        Ok(self.addressing_begun(controller, device, addressing, now))
     }
 
     /// The controller is at work, or it is the core's turn.

@@ -639,7 +639,7 @@ impl<'s, C: Driver> Bus<'s, C> {
     /// # Errors
     ///
     /// As [`Endpoints::submit`]: nothing was queued.
-    #[inline]
+    #[inline(never)]
     pub fn send_segment(
         &mut self,
         pipe: &Pipe,
@@ -663,7 +663,6 @@ impl<'s, C: Driver> Bus<'s, C> {
     /// # Errors
     ///
     /// As [`Endpoints::hold_segment`]: nothing was queued.
-    #[inline]
     pub fn hold_segment(
         &mut self,
         pipe: &Pipe,

@@ -153,18 +153,38 @@ impl<C: Driver> Bus<'_, C> {
     fn other_half(&self, index: usize) -> Option<usize> {
         let entry = self.ports.get(index)?;
         let own = self.port_protocol(entry)?;
-        let of = |kind: bool| {
-            self.ports.iter().enumerate().filter(move |(_, other)| {
-                other.in_use
-                    && other.controller == entry.controller
-                    && (self.port_protocol(other) == Some(own)) == kind
-            })
-        };
-        if of(true).count() != of(false).count() {
+        // Sockets up to this one, and all, as either kind counts them.
+        let (mut place, mut own_count, mut other_count) = (0, 0, 0);
+        for (at, port) in self.ports.iter().enumerate() {
+            match self.is_of_kind(port, entry.controller, own) {
+                Some(true) => {
+                    own_count += 1;
+                    place += usize::from(at < index);
+                }
+                Some(false) => other_count += 1,
+                None => {}
+            }
+        }
+        if own_count != other_count {
             return None;
         }
-        let place = of(true).position(|(at, _)| at == index)?;
-        of(false).nth(place).map(|(at, _)| at)
+        let is_other =
+            |port: &PortEntry| self.is_of_kind(port, entry.controller, own) == Some(false);
+        let ports = self.ports.iter().enumerate();
+        let mut others = ports.filter(|(_, port)| is_other(port));
+        others.nth(place).map(|(at, _)| at)
+    }
+
+    /// Whether a port is of a kind; `None` for a port of another controller.
+    #[inline(never)]
+    fn is_of_kind(
+        &self,
+        port: &PortEntry,
+        controller: ControllerId,
+        kind: PortProtocol,
+    ) -> Option<bool> {
+        let is_its = port.in_use && port.controller == controller;
+        is_its.then(|| self.port_protocol(port) == Some(kind))
     }
 
     /// The same for a port whose device did not come back from its reset.
@@ -309,6 +329,7 @@ impl<C: Driver> Bus<'_, C> {
         self.controller_state(controller) == Some(ControllerState::Running)
     }
 
+    #[inline(never)]
     fn settle(&mut self, index: usize, connected: bool, protocol: PortProtocol, now: Instant) {
         if let Some(entry) = self.ports.get_mut(index) {
             entry.state = PortState::Empty;
@@ -320,6 +341,7 @@ impl<C: Driver> Bus<'_, C> {
     }
 
     /// Something was plugged in. A SuperSpeed link was trained, which is debounce enough.
+    #[inline(never)]
     fn arrive(&mut self, index: usize, protocol: PortProtocol, now: Instant) {
         let Some(entry) = self.ports.get_mut(index) else {
             return;

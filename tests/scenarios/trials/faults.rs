@@ -150,9 +150,9 @@ fn action(random: &mut Random) -> Action {
 }
 
 /// The same over UAS. A disk that says that a read or a write was good and moved nothing is noticed by
-/// the bytes that are missing.
+/// the bytes that are missing; one that names another command which is under way cannot be caught.
 fn what(random: &mut Random) -> What {
-    let tag = random.below(20) as u16;
+    let tag = 20 + random.below(20) as u16;
     let all = [
         What::LoseStatus,
         What::Hang,

@@ -3,6 +3,7 @@
 use rootport::block::queue::{DiskId, Operation, RequestId};
 use rootport::block::{BlockDevice, BlockError, Lba};
 use rootport::policy::Policy;
+use rootport::stack::{DiskInfo, DiskState};
 use rootport::time::Duration;
 use rootport_models::adapter::owned;
 use rootport_models::device::{Link, Script};
@@ -124,16 +125,8 @@ impl<D: Subject> Trial<D> {
     /// The disk, ready; the plug is pulled where that alone helps.
     fn disk(&mut self) -> DiskId {
         for _ in 0..REPLUGS {
-            let port = self.port;
-            let ready = |rig: &Rig| {
-                let units = rig.units_at(port);
-                let mut ready = units
-                    .iter()
-                    .filter(|unit| matches!(unit.state, rootport::stack::DiskState::Ready(_)));
-                ready.next().map(|unit| unit.id)
-            };
             for _ in 0..600 {
-                match ready(&self.rig) {
+                match self.ready() {
                     Some(id) => return self.at(id),
                     None if self.device.is_pulled() => break,
                     None => self.rig.run(Duration::from_millis(100)),
@@ -146,6 +139,13 @@ impl<D: Subject> Trial<D> {
             self.replug();
         }
         panic!("{}: it never came back", self.describe())
+    }
+
+    /// The disk, if it is ready.
+    fn ready(&self) -> Option<DiskId> {
+        let units = self.rig.units_at(self.port);
+        let ready = |unit: &&DiskInfo| matches!(unit.state, DiskState::Ready(_));
+        units.iter().find(ready).map(|unit| unit.id)
     }
 
     /// A disk under another id is another disk to the caller, who knows that its writes may be lost.
@@ -348,9 +348,19 @@ impl<D: Subject> Trial<D> {
             }
         }
         self.rig.unplug(self.port);
+        // Whose controller was started again is there in a moment.
+        self.check_neighbour();
         let used = self.rig.pool_used();
         assert_eq!(used, self.held, "the pool: {}", self.describe());
-        let disk = self.rig.disk(self.port, disk_at(self.link).build());
+        // It is found late where the controller has died in silence.
+        self.rig.plug(self.port, disk_at(self.link).build());
+        let disk = (0..600).find_map(|_| {
+            self.rig.run(Duration::from_millis(100));
+            self.ready()
+        });
+        let Some(disk) = disk else {
+            panic!("a good disk is none: {}", self.describe());
+        };
         self.rig.check(disk, 1, 5);
         self.check_neighbour();
     }

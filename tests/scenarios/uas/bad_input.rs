@@ -4,14 +4,18 @@
 use rootport::block::queue::Operation;
 use rootport::block::{BlockError, Lba};
 use rootport::time::Duration;
-use rootport_models::device::UasScript;
 use rootport_models::device::scsi::{CacheLoss, LogicalUnit, pattern};
 use rootport_models::device::uas::{Fault, Manners, TaskManner, What, on};
+use rootport_models::device::{Script, UasScript};
 
 use super::{PATIENCE, READ, WRITE, all_good, plugged, submit, through};
 use crate::controller::LINKS;
+use crate::rig::OTHER_PORT;
 
 const FLUSH: u8 = 0x35;
+
+/// A flush's deadline, an episode, and the readiness of a disk that starts anew.
+const FLUSH_PATIENCE: Duration = Duration::from_secs(60 + 20 + 20);
 
 #[test]
 fn a_response_in_place_of_a_status_costs_no_request_when_it_comes_once() {
@@ -172,14 +176,16 @@ fn a_device_that_resets_itself_amid_dirty_writes_has_the_next_flush_tell_of_the_
             let skipped = u32::from(trigger == READ);
             let script = cached(on(trigger, What::ResetItself).after(skipped + 2).times(1));
             let (mut rig, disk, device) = plugged(link, script);
+            let neighbour = rig.disk(OTHER_PORT, Script::new().build());
             let mut told = 0;
             for round in 0..6_u8 {
                 let lba = u64::from(round) * 8;
-                let written = rig.write(disk, lba, &[round + 1; 4096]);
-                let read = rig.read(disk, 4000, 512);
+                let written = rig.within(PATIENCE, |rig| rig.write(disk, lba, &[round + 1; 4096]));
+                let read = rig.within(PATIENCE, |rig| rig.read(disk, 4000, 512));
+                rig.check(neighbour, lba, 1);
                 assert_eq!(written, Ok(()), "{trigger:#04x}, {link:?}, {round}");
                 assert_eq!(read.as_deref(), Ok(&pattern(4000, 512)[..]));
-                match rig.flush(disk) {
+                match rig.within(FLUSH_PATIENCE, |rig| rig.flush(disk)) {
                     Ok(()) => {
                         let kept = device.durable_block(lba) == [round + 1; 512];
                         assert!(kept, "{trigger:#04x}, {link:?}: lost without a word");

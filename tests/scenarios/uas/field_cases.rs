@@ -7,6 +7,7 @@ use rootport::scsi::capacity::CapacityFault;
 use rootport::stack::{DiskInfo, DiskState};
 use rootport::time::Duration;
 use rootport_models::device::scsi::{Attention, LogicalUnit, Scripted, Sense, pattern};
+use rootport_models::device::uas::Offer;
 use rootport_models::device::{Link, SECOND, Script, UasDisk, UasScript};
 use rootport_models::machine::Options;
 
@@ -184,6 +185,42 @@ fn field_case_20_a_block_length_that_makes_no_sense_is_refused() {
             assert_eq!(units[0].state, DiskState::Failed(wanted), "{length}");
             assert!(rig.age() < Duration::from_secs(5));
             assert_eq!(count(&device, 0x28), 0);
+        }
+    }
+}
+
+#[test]
+fn field_case_26_uas_is_found_wherever_its_setting_is_and_in_whatever_order_its_pipes_are() {
+    let orders = [[0, 1, 2, 3], [3, 2, 1, 0], [1, 0, 3, 2], [2, 3, 0, 1]];
+    for &link in LINKS {
+        for offer in [
+            Offer::UasAlone,
+            Offer::UasBehindBulkOnly,
+            Offer::UasBeforeBulkOnly,
+        ] {
+            for order in orders {
+                let script = UasScript::new().offer(offer).order(order);
+                let (mut rig, disk, device) = plugged(link, script);
+                rig.check(disk, 0, 64);
+                rig.write(disk, 3, &[7; 512]).unwrap();
+                assert_eq!(device.block(3), [7; 512], "{offer:?}, {order:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn field_case_26_a_setting_that_does_not_say_what_its_pipes_are_for_is_not_used() {
+    for &link in LINKS {
+        for pipe in 0..4 {
+            let mut rig = Rig::default();
+            let neighbour = rig.disk(OTHER_PORT, Script::new().build());
+            let device = UasScript::new().speed(link).unnamed(pipe).build();
+            rig.plug(port_for(link), device.clone());
+            rig.run(Duration::from_secs(10));
+            assert!(rig.units_at(port_for(link)).is_empty(), "pipe {pipe}");
+            assert_eq!(device.exchanges().len(), 0);
+            rig.check(neighbour, 0, 8);
         }
     }
 }

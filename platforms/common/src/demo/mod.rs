@@ -19,6 +19,7 @@
 
 pub mod buffers;
 pub mod checksum;
+pub mod discard;
 pub mod disk;
 pub mod files;
 pub mod options;

@@ -27,6 +27,8 @@ pub enum Mode {
     Scan,
     /// A pattern written and read back, wherever the host says.
     Pattern,
+    /// Blocks unmapped, and others filled by WRITE SAME, wherever the host says.
+    Discard,
     /// A panic on purpose, while a disk is read.
     Panic,
     /// A fault on purpose.
@@ -37,7 +39,10 @@ impl Mode {
     /// Whether it may write to disks.
     #[must_use]
     pub const fn writes(self) -> bool {
-        matches!(self, Self::Demo | Self::Bench | Self::Pattern)
+        matches!(
+            self,
+            Self::Demo | Self::Bench | Self::Pattern | Self::Discard
+        )
     }
 }
 
@@ -236,6 +241,7 @@ fn mode(word: &str) -> Option<Mode> {
         "hello" => Mode::Hello,
         "scan" => Mode::Scan,
         "pattern" => Mode::Pattern,
+        "discard" => Mode::Discard,
         "panic" => Mode::Panic,
         "fault" => Mode::Fault,
         _ => return None,

@@ -17,6 +17,7 @@ use rootport::usb::{ControllerState, DeviceInfo, Driver, PortState};
 use rootport::{Host, Platform};
 
 use super::buffers::Buffers;
+use super::discard;
 use super::disk::{Access, Disk};
 use super::examine;
 use super::options::{Exit, Mode, Options};
@@ -143,6 +144,11 @@ impl<P: Platform, C: Driver> Session<'_, '_, '_, P, C> {
         } else {
             Access::ReadOnly
         };
+        if options.mode == Mode::Discard {
+            let id = self.known[number].id;
+            let buffer = &mut *self.tools.buffers.transfer;
+            return discard::run(self.host, id, number, options, buffer);
+        }
         let told = |error| Reason::new(format_args!("disk {number}: {error}"));
         let mut device = self.host.disk(self.known[number].id);
         let mut disk = Disk::new(&mut device, access).map_err(told)?;

@@ -1,6 +1,7 @@
 //! Board images in QEMU, scenario by scenario. Each test starts its own machine.
 
 mod demo;
+mod discards;
 mod hot_plug;
 mod next_stage;
 mod odd_disks;

@@ -51,6 +51,8 @@ pub struct UsbDisk {
     pub bad_sectors: Vec<u64>,
     /// How fast the image is, in bytes a second; as fast as it is where this says nothing.
     pub bytes_per_second: Option<u64>,
+    /// What is unmapped leaves holes in the image, and so do zeros that are written.
+    pub discards: bool,
 }
 
 impl UsbDisk {
@@ -65,6 +67,7 @@ impl UsbDisk {
             port: None,
             bad_sectors: Vec::new(),
             bytes_per_second: None,
+            discards: false,
         }
     }
 
@@ -148,7 +151,10 @@ impl UsbDisk {
 
     fn block_node(&self) -> Value {
         let read_only = self.access == Access::ReadOnly;
-        let file = json!({ "driver": "file", "filename": self.image, "read-only": read_only });
+        let mut file = json!({ "driver": "file", "filename": self.image, "read-only": read_only });
+        if self.discards {
+            file["discard"] = "unmap".into();
+        }
         let mut node = json!({
             "driver": image_format(&self.image).unwrap_or(RAW),
             "read-only": read_only,
@@ -161,6 +167,10 @@ impl UsbDisk {
             });
         }
         node["node-name"] = self.id.clone().into();
+        if self.discards {
+            node["discard"] = "unmap".into();
+            node["detect-zeroes"] = "unmap".into();
+        }
         node
     }
 

@@ -103,7 +103,7 @@ impl Xhci {
                 "xHCI 1.2 §5.4.5",
                 "CRCR was written while the command ring runs: the pointer is ignored"
             );
-            if !self.faults.abort_hangs {
+            if !self.faults.abort_hangs && self.death.is_none() {
                 self.stop_commands(around, value & ABORT != 0);
             }
             return;

@@ -207,7 +207,7 @@ impl Plan {
 
     /// Data from a host that has `host` bytes (cases 9, 11 and 12).
     pub(super) fn take(&mut self, wanted: usize, host: usize, unwanted: Unwanted) {
-        self.residue = u32::try_from(host - wanted).unwrap_or(0);
+        self.residue = u32::try_from(host.saturating_sub(wanted)).unwrap_or(0);
         let surplus = wanted < host;
         let (take, end) = match unwanted {
             Unwanted::Halt if surplus => (wanted, End::HaltOut),

@@ -16,6 +16,20 @@ pub enum Offer {
     /// UAS as alternate setting 1 of an interface whose setting 0 is Bulk-Only, as bridges do. Over
     /// Bulk-Only this model is not there.
     UasBehindBulkOnly,
+    /// UAS as setting 0, and Bulk-Only as alternate setting 1. Over Bulk-Only this model is not there.
+    UasBeforeBulkOnly,
+}
+
+/// What its descriptors are like.
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    offer: Offer,
+    burst: u8,
+    streams_exponent: u8,
+    /// Places of the pipes in the order in which their endpoints are described.
+    order: [usize; 4],
+    /// The pipe without a pipe usage descriptor.
+    unnamed: Option<usize>,
 }
 
 /// What a UAS disk is like.
@@ -23,9 +37,7 @@ pub enum Offer {
 pub struct UasScript {
     link: Link,
     ids: (u16, u16),
-    offer: Offer,
-    burst: u8,
-    streams_exponent: u8,
+    shape: Shape,
     units: Vec<LogicalUnit>,
     faults: Vec<Fault>,
     manners: Manners,
@@ -44,9 +56,13 @@ impl UasScript {
         Self {
             link: Link::High,
             ids: (0x1234, 0x0a5d),
-            offer: Offer::UasAlone,
-            burst: 15,
-            streams_exponent: 4,
+            shape: Shape {
+                offer: Offer::UasAlone,
+                burst: 15,
+                streams_exponent: 4,
+                order: [0, 1, 2, 3],
+                unnamed: None,
+            },
             units: Vec::new(),
             faults: Vec::new(),
             manners: Manners::default(),
@@ -70,21 +86,35 @@ impl UasScript {
     /// With these settings.
     #[must_use]
     pub fn offer(mut self, offer: Offer) -> Self {
-        self.offer = offer;
+        self.shape.offer = offer;
         self
     }
 
     /// With bursts of so many packets beyond the first on the pipes with streams, at SuperSpeed.
     #[must_use]
     pub fn burst(mut self, burst: u8) -> Self {
-        self.burst = burst;
+        self.shape.burst = burst;
         self
     }
 
     /// With 2 to this power streams at SuperSpeed; 0 for none.
     #[must_use]
     pub fn streams(mut self, exponent: u8) -> Self {
-        self.streams_exponent = exponent;
+        self.shape.streams_exponent = exponent;
+        self
+    }
+
+    /// With its endpoints described in this order: 0 command, 1 status, 2 data in, 3 data out.
+    #[must_use]
+    pub fn order(mut self, order: [usize; 4]) -> Self {
+        self.shape.order = order;
+        self
+    }
+
+    /// Without the descriptor that says what this pipe is for.
+    #[must_use]
+    pub fn unnamed(mut self, pipe: usize) -> Self {
+        self.shape.unnamed = Some(pipe);
         self
     }
 
@@ -116,7 +146,7 @@ impl UasScript {
             self.units.push(LogicalUnit::disk(16_384, 512));
         }
         let violations = Violations::new();
-        let streams = match self.streams_exponent {
+        let streams = match self.shape.streams_exponent {
             0 => 0,
             // The two highest numbers are the bus's own.
             exponent => (1_u32 << exponent).min(0xfffd) as u16,
@@ -124,45 +154,44 @@ impl UasScript {
         let mut function = Uas::new(Target::new(self.units, violations.clone()), streams);
         function.faults = self.faults;
         function.manners = self.manners;
-        let (ids, offer) = (self.ids, self.offer);
-        let shape = (self.burst, self.streams_exponent);
-        let describe = move |link| descriptors(link, ids, offer, shape);
+        let (ids, shape) = (self.ids, self.shape);
+        let describe = move |link| descriptors(link, ids, shape);
         Shared::new(Device::new(self.link, function, violations, describe))
     }
 }
 
-fn descriptors(
-    link: Link,
-    ids: (u16, u16),
-    offer: Offer,
-    (burst, exponent): (u8, u8),
-) -> Descriptors {
+fn descriptors(link: Link, ids: (u16, u16), shape: Shape) -> Descriptors {
     let pipe = |number: usize| {
         let address = PIPES[number];
         let endpoint = Endpoint::bulk(address, link);
         let endpoint = match (link.is_super(), number) {
             (true, 0) => endpoint.burst_and_streams(0, 0),
-            (true, _) => endpoint.burst_and_streams(burst, exponent),
+            (true, _) => endpoint.burst_and_streams(shape.burst, shape.streams_exponent),
             (false, _) => endpoint,
         };
         // The pipe usage descriptor (UAS §5.2.3.5).
-        endpoint.raw(&[4, 0x24, number as u8 + 1, 0])
+        match shape.unnamed == Some(number) {
+            true => endpoint,
+            false => endpoint.raw(&[4, 0x24, number as u8 + 1, 0]),
+        }
     };
     let mut uas = Interface::new(0).class(0x08, 0x06, 0x62);
-    for number in 0..4 {
+    for number in shape.order {
         uas = uas.endpoint(pipe(number));
     }
-    let configuration = match offer {
-        Offer::UasAlone => Configuration::new(1).interface(uas),
-        Offer::UasBehindBulkOnly => {
-            let bulk_only = Interface::new(0)
-                .class(0x08, 0x06, 0x50)
-                .endpoint(Endpoint::bulk(0x81, link))
-                .endpoint(Endpoint::bulk(0x02, link));
-            Configuration::new(1)
-                .interface(bulk_only)
-                .interface(uas.alternate(1))
-        }
+    let bulk_only = Interface::new(0)
+        .class(0x08, 0x06, 0x50)
+        .endpoint(Endpoint::bulk(0x81, link))
+        .endpoint(Endpoint::bulk(0x02, link));
+    let configuration = Configuration::new(1);
+    let configuration = match shape.offer {
+        Offer::UasAlone => configuration.interface(uas),
+        Offer::UasBehindBulkOnly => configuration
+            .interface(bulk_only)
+            .interface(uas.alternate(1)),
+        Offer::UasBeforeBulkOnly => configuration
+            .interface(uas)
+            .interface(bulk_only.alternate(1)),
     };
     Descriptors::new(link, ids.0, ids.1).configuration(configuration)
 }
