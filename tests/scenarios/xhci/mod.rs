@@ -2,6 +2,7 @@
 //! streams.
 
 mod commands;
+mod costs;
 mod full_speed;
 mod hangs;
 mod interrupts;

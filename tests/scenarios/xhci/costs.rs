@@ -1,0 +1,50 @@
+//! Accesses to the controller's registers that a request costs. The figures are printed
+//! (`cargo test … -- --nocapture`); what the bus carries is in `tests/throughput`.
+
+use rootport::policy::{Policy, Queueing};
+use rootport_models::controller::xhci::Signal;
+use rootport_models::device::field::good_stick;
+use rootport_models::machine::Options;
+
+use super::{Driver, Faults, Interrupts, Traits, interrupting_by, usual};
+use crate::rig::{HIGH_PORT, POOL, Rig};
+
+/// Register reads and writes of a hundred reads, after some that are not counted.
+fn accesses((traits, driver): (Traits, Driver), queueing: Queueing) -> (u64, u64) {
+    let mut rig = Rig::made(Options::default(), traits, Faults::none(), POOL, driver);
+    rig.host.set_policy(Policy {
+        queueing,
+        ..Policy::DEFAULT
+    });
+    let disk = rig.disk(HIGH_PORT, good_stick());
+    for lba in 0..10 {
+        rig.check(disk, lba, 8);
+    }
+    let before = rig.machine.statistics(0);
+    for lba in 0..100 {
+        rig.check(disk, lba * 8, 8);
+    }
+    let after = rig.machine.statistics(0);
+    println!(
+        "100 reads of 4 KiB, {:?}, {queueing:?}: {} reads, {} writes, {} interrupts",
+        driver.interrupts,
+        after.reads - before.reads,
+        after.writes - before.writes,
+        after.interrupts - before.interrupts,
+    );
+    (after.reads - before.reads, after.writes - before.writes)
+}
+
+#[test]
+fn an_interrupt_costs_two_doorbells_and_the_two_halves_of_one_acknowledgement() {
+    let kind = interrupting_by((Interrupts::Message, Signal::Message));
+    assert_eq!(accesses(kind, Queueing::Eager), (0, 400));
+}
+
+/// The event ring is told of what was taken now and then, so that it never fills.
+#[test]
+fn polling_costs_two_doorbells() {
+    let (reads, writes) = accesses((usual(), Driver::default()), Queueing::Eager);
+    assert_eq!(reads, 0);
+    assert!((200..=206).contains(&writes), "{writes} writes");
+}
