@@ -147,6 +147,8 @@ pub struct Host<'s, P: Platform, C = Controller<'s, <P as Platform>::Bus>> {
     hunger: Hunger,
     /// The place of the newest request.
     newest: u8,
+    /// The place of the request whose completion was taken last.
+    freed: u8,
     /// Some unit may want a command for its bring-up.
     bring_ups: bool,
     /// A rail without power, and until when.
@@ -195,6 +197,7 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
             backlog: Backlog::NONE,
             hunger: Hunger::Nobody,
             newest: 0,
+            freed: 0,
             bring_ups: false,
             rail_off: None,
             next_timer: Instant::NEVER,

@@ -95,14 +95,13 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         self.submit_for(disk, operation, memory, holder, Waiter::Queue)
     }
 
-    /// The next completion of any disk, in the order of the request slots.
+    /// The next completion of any disk, in the order of the request slots, round and round: none waits
+    /// longer than all others take.
     pub fn take_completion(&mut self) -> Option<Completion> {
         if self.backlog.completions == 0 {
             return None;
         }
-        let ended =
-            |slot: &RequestSlot| matches!(slot.state, RequestState::Ended(_)) && !slot.is_blocking;
-        let index = self.requests.iter().position(ended)?;
+        let index = self.ended_request()?;
         let slot = self.requests.get_mut(index)?;
         let RequestState::Ended(result) = slot.state else {
             return None;
@@ -119,7 +118,31 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         };
         slot.state = RequestState::Free;
         self.backlog.completions -= 1;
+        self.freed = id.index;
         Some(completion)
+    }
+
+    /// A request of the queue face that has ended: the next one from where one was taken last, so that a
+    /// long queue is not looked through from its start each time.
+    #[inline]
+    fn ended_request(&self) -> Option<usize> {
+        let ended =
+            |slot: &RequestSlot| matches!(slot.state, RequestState::Ended(_)) && !slot.is_blocking;
+        let start = usize::from(self.freed);
+        let behind = self.requests.get(start..).unwrap_or_default();
+        let behind = behind.iter().position(ended).map(|index| start + index);
+        behind.or_else(|| self.requests.iter().position(ended))
+    }
+
+    /// A free slot: the one that was freed last, as a rule.
+    #[inline]
+    fn free_request(&self) -> Option<usize> {
+        let free = |slot: &RequestSlot| matches!(slot.state, RequestState::Free);
+        let last = usize::from(self.freed);
+        match self.requests.get(last) {
+            Some(slot) if free(slot) => Some(last),
+            _ => self.requests.iter().position(free),
+        }
     }
 
     /// Size and nature of a disk.
@@ -159,9 +182,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             }
             other => unit.admit_other(other, length)?,
         };
-        let free = |slot: &RequestSlot| matches!(slot.state, RequestState::Free);
-        let index = self.requests.iter().position(free);
-        let index = index.ok_or(BlockError::QueueFull)?;
+        let index = self.free_request().ok_or(BlockError::QueueFull)?;
         let slot = self.requests.get_mut(index).ok_or(BlockError::QueueFull)?;
         self.sequence = self.sequence.wrapping_add(1);
         slot.state = RequestState::Waiting;
