@@ -17,6 +17,7 @@ pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 mod token;
+mod transfers;
 
 use super::descriptor::EndpointAddress;
 use super::device::{DeviceEntry, DeviceId, DeviceInfo, DeviceState, Requester};
@@ -24,10 +25,10 @@ use super::error::UsbError;
 use super::operation::Operation;
 use super::port::PortEntry;
 use super::speed::Speed;
-use crate::dma::{Pool, Segment, SegmentRules};
+use crate::dma::{Pool, SegmentRules};
 use crate::host::{
-    Capabilities, ControllerFault, Devices, EndpointHandle, Endpoints, Event, Handling,
-    HostController, HostError, Hubs, Report, RootPort, RootPorts, Token, Transfer, TransferEnd,
+    Capabilities, ControllerFault, Devices, EndpointHandle, Endpoints, Event, HostController,
+    HostError, Hubs, RootPort, RootPorts, TransferEnd,
 };
 use crate::platform::ControllerId;
 use crate::time::Instant;
@@ -579,158 +580,6 @@ impl<'s, C: Driver> Bus<'s, C> {
         self.begin(device, Requester::Function, operation, now)
     }
 
-    /// Queues a transfer on a pipe for `function`, which gets `tag` back. The controller may not
-    /// see it before [`Bus::kick`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Endpoints::submit`]: nothing was queued.
-    #[inline]
-    pub fn submit(
-        &mut self,
-        pipe: &Pipe,
-        function: u8,
-        tag: u16,
-        segments: &[Segment],
-        report: Report,
-    ) -> Result<(), HostError> {
-        self.submit_on(pipe, 0, function, tag, segments, report)
-    }
-
-    /// The same on a stream of the pipe; 0 for a pipe without.
-    ///
-    /// # Errors
-    ///
-    /// As [`Endpoints::submit`]: nothing was queued.
-    #[inline]
-    pub fn submit_on(
-        &mut self,
-        pipe: &Pipe,
-        stream: u16,
-        function: u8,
-        tag: u16,
-        segments: &[Segment],
-        report: Report,
-    ) -> Result<(), HostError> {
-        let transfer = transfer_of(pipe, stream, function, tag, segments, report);
-        self.transfer_driver(pipe.controller)?
-            .submit(pipe.handle, &transfer)
-    }
-
-    /// Queues a transfer as [`Bus::submit`] does, and lets the controller see it.
-    ///
-    /// # Errors
-    ///
-    /// As [`Endpoints::submit`]: nothing was queued.
-    #[inline]
-    pub fn send(
-        &mut self,
-        pipe: &Pipe,
-        function: u8,
-        tag: u16,
-        segments: &[Segment],
-        report: Report,
-    ) -> Result<(), HostError> {
-        self.send_on(pipe, 0, function, tag, segments, report)
-    }
-
-    /// The same for one segment, as most transfers are, on a stream of the pipe; 0 for a pipe without.
-    ///
-    /// # Errors
-    ///
-    /// As [`Endpoints::submit`]: nothing was queued.
-    #[inline(never)]
-    pub fn send_segment(
-        &mut self,
-        pipe: &Pipe,
-        stream: u16,
-        token: Token,
-        segment: Segment,
-        report: Report,
-    ) -> Result<(), HostError> {
-        let handling = Handling {
-            stream,
-            direction: pipe.address.direction(),
-            report,
-        };
-        self.transfer_driver(pipe.controller)?
-            .send_segment(pipe.handle, token, segment, handling)
-    }
-
-    /// Queues a segment behind the newest transfer of a pipe, to be seen by the controller when that one has
-    /// ended well.
-    ///
-    /// # Errors
-    ///
-    /// As [`Endpoints::hold_segment`]: nothing was queued.
-    pub fn hold_segment(
-        &mut self,
-        pipe: &Pipe,
-        token: Token,
-        segment: Segment,
-    ) -> Result<(), HostError> {
-        self.transfer_driver(pipe.controller)?
-            .hold_segment(pipe.handle, token, segment)
-    }
-
-    /// The same on a stream of the pipe; 0 for a pipe without.
-    ///
-    /// # Errors
-    ///
-    /// As [`Endpoints::submit`]: nothing was queued.
-    #[inline(never)]
-    pub fn send_on(
-        &mut self,
-        pipe: &Pipe,
-        stream: u16,
-        function: u8,
-        tag: u16,
-        segments: &[Segment],
-        report: Report,
-    ) -> Result<(), HostError> {
-        let transfer = transfer_of(pipe, stream, function, tag, segments, report);
-        self.transfer_driver(pipe.controller)?
-            .send(pipe.handle, &transfer)
-    }
-
-    /// Lets the controller see what was queued on a pipe.
-    #[inline]
-    pub fn kick(&mut self, pipe: &Pipe) {
-        self.kick_stream(pipe, 0);
-    }
-
-    /// The same for a stream of the pipe; 0 for a pipe without.
-    #[inline]
-    pub fn kick_stream(&mut self, pipe: &Pipe, stream: u16) {
-        if let Ok(driver) = self.transfer_driver(pipe.controller) {
-            driver.kick(pipe.handle, stream);
-        }
-    }
-
-    /// Names a stream of a pipe whose transfers the next operation on the pipe takes back, and those
-    /// of no other stream but of others that are named too.
-    pub fn name_stream(&mut self, pipe: &Pipe, stream: u16) {
-        if let Ok(driver) = self.transfer_driver(pipe.controller) {
-            driver.name_stream(pipe.handle, stream);
-        }
-    }
-
-    /// The quiet transfers of a pipe are known to be done.
-    #[inline]
-    pub fn retire(&mut self, pipe: &Pipe) {
-        if let Ok(driver) = self.transfer_driver(pipe.controller) {
-            driver.retire(pipe.handle);
-        }
-    }
-
-    /// A transfer of a pipe took too long: is it the controller that is dead? If so, it is stopped
-    /// as the next [`Bus::poll`] finds out.
-    pub fn check_controller(&mut self, pipe: &Pipe) {
-        if let Some(driver) = self.driver(pipe.controller) {
-            driver.check_alive();
-        }
-    }
-
     /// The bytes of the device's control buffer, from its start: the data of the last request.
     pub fn read_control(&self, device: DeviceId, bytes: &mut [u8]) {
         if let Some(buffer) = self
@@ -755,24 +604,5 @@ impl<'s, C: Driver> Bus<'s, C> {
         };
         buffer.read_bytes(operate::CONFIGURATION_OFFSET, bytes);
         bytes
-    }
-}
-
-#[inline]
-fn transfer_of<'t>(
-    pipe: &Pipe,
-    stream: u16,
-    function: u8,
-    tag: u16,
-    segments: &'t [Segment],
-    report: Report,
-) -> Transfer<'t> {
-    Transfer {
-        token: token::function(function, tag),
-        setup: None,
-        direction: pipe.address.direction(),
-        segments,
-        report,
-        stream,
     }
 }
