@@ -7,7 +7,7 @@
 
 use super::habits::Habits;
 use super::machine::{Action, BotError, End, Input, Machine};
-use super::wire::{Cbw, Csw, CswFault, CswStatus, Lun};
+use super::wire::{Cbw, Csw, CswStatus, Lun};
 use crate::dma::{
     Allocation, Class, DataDirection, Dma, Mapping, Owner, PoolError, Rules, Segment, SegmentRules,
 };
@@ -15,8 +15,7 @@ use crate::host::{HostError, Outcome, Report, Token, TransferEnd};
 use crate::policy::Queueing;
 use crate::scsi::cdb::{Command, DataPhase};
 use crate::scsi::transport::{
-    Completion, DataPlace, Fault, Outcome as CommandOutcome, Request, SCRATCH, Status,
-    TransportError,
+    Completion, DataPlace, Outcome as CommandOutcome, Request, SCRATCH, Status, TransportError,
 };
 use crate::time::{Duration, Instant};
 use crate::usb::bus::function_token;
@@ -24,6 +23,7 @@ use crate::usb::operation::Operation;
 use crate::usb::setup::Direction;
 use crate::usb::{Bus, Driver, Pipe, UsbError};
 
+mod ends;
 mod honours;
 mod queue;
 mod recover;
@@ -577,64 +577,6 @@ impl Transport {
     #[inline]
     fn token_of(&self, part: u16) -> Token {
         function_token(self.function, self.tag_of(part))
-    }
-
-    /// The end of the data transfer: if exactly a status wrapper's length came, it may be one.
-    #[inline]
-    fn data_ended(&mut self, dma: &impl Dma, outcome: Outcome, actual: u32) -> Action {
-        let is_in = matches!(self.announced, DataPhase::In(_));
-        let status = if is_in && outcome.is_ok() && actual as usize == Csw::LENGTH {
-            self.status_in_data(dma)
-        } else {
-            None
-        };
-        self.machine.data_ended(outcome, actual, status)
-    }
-
-    #[cold]
-    fn status_in_data(&mut self, dma: &impl Dma) -> Option<Result<Csw, CswFault>> {
-        let mut bytes = [0; Csw::LENGTH];
-        self.peek_data(dma, &mut bytes);
-        Csw::is_wrapper(&bytes, self.tag)
-            .then(|| Csw::parse(&bytes, self.tag, self.announced.length()))
-    }
-
-    /// The first bytes of data that came. The mapping ends here: the data transfer has ended.
-    fn peek_data(&mut self, dma: &impl Dma, bytes: &mut [u8]) {
-        if self.sensing.is_some() {
-            self.memory.read_bytes(layout::SENSE, bytes);
-        } else if let Some(mapping) = self.mapping.take() {
-            mapping.unmap_and_peek(dma, bytes);
-        } else {
-            self.memory.read_bytes(layout::SCRATCH_AT, bytes);
-        }
-    }
-
-    #[inline]
-    fn status_ended(&mut self, outcome: Outcome, actual: u32) -> Action {
-        if !outcome.is_ok() {
-            return self.machine.step(Input::Status(Err(outcome)));
-        }
-        let result = match self.memory.block::<{ Csw::ROOM }>(layout::STATUS) {
-            Some(wrapper) if actual as usize == Csw::LENGTH => {
-                let words = wrapper.read();
-                self.check_status(words)
-            }
-            _ => Err(CswFault::WrongLength { found: actual }),
-        };
-        self.machine.status_ended(Ok(result))
-    }
-}
-
-impl From<BotError> for Fault {
-    fn from(error: BotError) -> Self {
-        match error {
-            BotError::Timeout => Self::Timeout,
-            BotError::PhaseError => Self::PhaseError,
-            BotError::Status(_) => Self::BadStatus,
-            BotError::Stalled => Self::Stall,
-            BotError::Transfer(_) => Self::Wire,
-        }
     }
 }
 
