@@ -586,5 +586,5 @@ impl Machine {
 }
 
 #[cfg(test)]
-#[path = "machine_tests.rs"]
+#[path = "machine_tests/mod.rs"]
 mod tests;

@@ -8,6 +8,7 @@ pub mod absent;
 mod act;
 mod answers;
 mod ends;
+mod inputs;
 pub mod machine;
 mod memory;
 mod nexus;

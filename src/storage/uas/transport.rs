@@ -1,5 +1,6 @@
-//! The memory, pipes, mappings and deadlines of one UAS function: takes what comes in to the
-//! [`Machine`]; what that answers is carried out in `act`.
+//! The memory, pipes, mappings and deadlines of one UAS function: begins commands and
+//! gives their ends back. What happens meanwhile is taken to the [`Machine`] in `inputs`; what that answers
+//! is carried out in `act`.
 //!
 //! Called by [`function`](crate::storage::function), with the same face as Bulk-Only's transport but
 //! for two things: several commands may be under way, each for a [`Client`] that is given back with
@@ -10,20 +11,18 @@
 //! costs one interrupt, that of its status: its data end with an event and no interrupt, and the
 //! command unit quietly, but for one in `QUIET` that tells the controller's driver how far it is.
 
-use super::machine::{Counters, Input, Machine, Mode};
+use super::machine::{Counters, Machine, Mode};
 use super::memory::{CommandSlot, Layout, slot_mut};
 use super::tags::{MAX_TAGS, TagSet, Tags};
-use super::wire::{Attribute, CommandUnit, StatusUnit, Tag, UnitFault};
+use super::wire::{Attribute, CommandUnit, Tag};
 use crate::dma::{Allocation, DataDirection, Dma, Mapping, RawBuffer, Segment, SegmentRules};
-use crate::host::{HostError, Outcome, TransferEnd};
+use crate::host::HostError;
 use crate::scsi::cdb::DataPhase;
-use crate::scsi::transport::{
-    Client, ClientKind, DataPlace, Ended, Progress, Request, SCRATCH, TransportError,
-};
+use crate::scsi::transport::{Client, DataPlace, Ended, Request, SCRATCH, TransportError};
 use crate::storage::bot::transport::CopyCount;
 use crate::time::{Duration, Instant};
 use crate::usb::operation::Operation;
-use crate::usb::{Bus, Driver, Pipe, UsbError, function_and_tag};
+use crate::usb::{Bus, Driver, Pipe};
 
 /// Command units in a row that are sent without an event.
 pub(super) const QUIET: u8 = 7;
@@ -344,7 +343,7 @@ impl Transport {
     }
 
     /// No command is in flight: every unit that was sent has arrived.
-    fn rest<C: Driver>(&mut self, bus: &mut Bus<'_, C>) {
+    pub(super) fn rest<C: Driver>(&mut self, bus: &mut Bus<'_, C>) {
         bus.retire(&self.pipes.command);
         self.quiet = 0;
         let task = self.task.map_or(Instant::NEVER, |(_, deadline)| deadline);
@@ -388,194 +387,6 @@ impl Transport {
         let slot = slot_mut(commands, self.base, tag)?;
         Mapping::end(&mut slot.mapping, dma, 0);
         slot.client.take()
-    }
-}
-
-/// What happens.
-impl Transport {
-    /// Takes the good end of a transfer where it is a step on the way of a command, or ends one of a request
-    /// well and in full, as nearly all do.
-    #[inline]
-    pub fn ended_well<C: Driver>(
-        &mut self,
-        bus: &mut Bus<'_, C>,
-        dma: &impl Dma,
-        commands: &mut [CommandSlot],
-        end: &TransferEnd,
-    ) -> Progress {
-        let (_, tag) = function_and_tag(end.token);
-        let Some(command) = Tag::new(tag >> part::BITS).filter(|_| self.calm) else {
-            return Progress::Unknown;
-        };
-        match tag & ((1 << part::BITS) - 1) {
-            part::STATUS => self
-                .passed(bus, dma, commands, command, end.actual)
-                .unwrap_or(Progress::Unknown),
-            part::DATA if self.machine.data_came(command, end.actual) => Progress::Step,
-            _ => Progress::Unknown,
-        }
-    }
-
-    /// Something has come on the stream of a command: ends it, if that is a good status and all that was
-    /// to come. `None`: nothing was done.
-    #[inline]
-    fn passed<C: Driver>(
-        &mut self,
-        bus: &mut Bus<'_, C>,
-        dma: &impl Dma,
-        commands: &mut [CommandSlot],
-        tag: Tag,
-        actual: u32,
-    ) -> Option<Progress> {
-        let at = self.layout.status(Some(tag));
-        let head = self.memory.block::<{ StatusUnit::SENSE_HEAD }>(at)?;
-        let slot = slot_mut(commands, self.base, tag)?;
-        let Client { kind, index, piece } = slot.client?;
-        let is_request = kind == ClientKind::Request && self.scratch != Some(tag);
-        let is_unit = actual as usize >= StatusUnit::SENSE_HEAD;
-        if !is_request || !is_unit || !StatusUnit::is_good(head.read(), tag) {
-            return None;
-        }
-        let moved = self.machine.pass(tag)?;
-        slot.client = None;
-        Mapping::end(&mut slot.mapping, dma, moved as usize);
-        self.flying.remove(tag);
-        self.tags.give_back(tag);
-        if self.flying.is_empty() {
-            self.rest(bus);
-        }
-        Some(Progress::Done {
-            request: index,
-            piece,
-            moved,
-        })
-    }
-
-    /// A transfer of the transport has ended.
-    #[inline]
-    pub fn transfer_ended<C: Driver, D: Dma>(
-        &mut self,
-        tools: &mut Tools<'_, '_, C, D>,
-        tag: u16,
-        outcome: Outcome,
-        actual: u32,
-    ) {
-        if self.quiescent {
-            return;
-        }
-        let command = Tag::new(tag >> part::BITS);
-        let input = match (tag & ((1 << part::BITS) - 1), command) {
-            (part::COMMAND, _) => Input::Command(outcome),
-            (part::DATA, Some(tag)) => Input::Data {
-                tag,
-                outcome,
-                actual,
-            },
-            (part::STATUS, stream) => Input::Status {
-                stream,
-                result: self.unit_that_came(stream, outcome, actual),
-            },
-            _ => return,
-        };
-        self.machine.step(input);
-        self.run(tools);
-    }
-
-    #[inline]
-    fn unit_that_came(
-        &self,
-        stream: Option<Tag>,
-        outcome: Outcome,
-        actual: u32,
-    ) -> Result<Result<StatusUnit, UnitFault>, Outcome> {
-        if !outcome.is_ok() {
-            return Err(outcome);
-        }
-        let at = self.layout.status(stream);
-        if actual as usize >= StatusUnit::SENSE_HEAD
-            && let Some(head) = self.memory.block::<{ StatusUnit::SENSE_HEAD }>(at)
-            && let Some(good) = StatusUnit::good(head.read())
-        {
-            return Ok(Ok(good));
-        }
-        Ok(self.parse_unit(at, actual))
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn parse_unit(&self, at: usize, actual: u32) -> Result<StatusUnit, UnitFault> {
-        let mut bytes = [0; StatusUnit::LONGEST];
-        let length = (actual as usize).min(StatusUnit::LONGEST);
-        let bytes = bytes.get_mut(..length).unwrap_or_default();
-        self.memory.read_bytes(at, bytes);
-        StatusUnit::parse(bytes)
-    }
-
-    /// The operation that the transport began has ended.
-    pub fn operated<C: Driver, D: Dma>(
-        &mut self,
-        tools: &mut Tools<'_, '_, C, D>,
-        result: Result<(), UsbError>,
-    ) {
-        if self.quiescent {
-            return;
-        }
-        match self.waiting.take() {
-            Some(operation) => self.operate(tools, operation),
-            None => {
-                self.operation = Instant::NEVER;
-                self.machine.step(Input::Operated(result));
-            }
-        }
-        self.run(tools);
-    }
-
-    /// A deadline may have passed.
-    pub fn deadline_passed<C: Driver, D: Dma>(&mut self, tools: &mut Tools<'_, '_, C, D>) {
-        if self.quiescent {
-            self.deadline = Instant::NEVER;
-            return;
-        }
-        let now = tools.now;
-        let mut any = false;
-        for tag in self.flying.without(self.ended) {
-            let Some(slot) = slot_mut(tools.commands, self.base, tag) else {
-                continue;
-            };
-            if now >= slot.deadline {
-                slot.deadline = Instant::NEVER;
-                any = true;
-                self.machine.step(Input::Late(tag));
-            }
-        }
-        if let Some((tag, deadline)) = self.task
-            && now >= deadline
-        {
-            self.task = None;
-            any = true;
-            self.machine.step(Input::Late(tag));
-        }
-        if now >= self.operation {
-            self.operation = Instant::NEVER;
-            any = true;
-            self.machine.step(Input::OperationLate);
-        }
-        if any {
-            tools.bus.check_controller(&self.pipes.status);
-        }
-        self.deadline = self.earliest(tools.commands);
-        self.run(tools);
-    }
-
-    fn earliest(&self, commands: &mut [CommandSlot]) -> Instant {
-        let task = self.task.map_or(Instant::NEVER, |(_, deadline)| deadline);
-        let mut earliest = self.operation.min(task);
-        for tag in self.flying.without(self.ended) {
-            if let Some(slot) = slot_mut(commands, self.base, tag) {
-                earliest = earliest.min(slot.deadline);
-            }
-        }
-        earliest
     }
 }
 

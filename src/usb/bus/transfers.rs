@@ -64,6 +64,26 @@ impl<C: Driver> Bus<'_, C> {
         self.send_on(pipe, 0, function, tag, segments, report)
     }
 
+    /// The same on a stream of the pipe; 0 for a pipe without.
+    ///
+    /// # Errors
+    ///
+    /// As [`Endpoints::submit`](crate::host::Endpoints::submit): nothing was queued.
+    #[inline(never)]
+    pub fn send_on(
+        &mut self,
+        pipe: &Pipe,
+        stream: u16,
+        function: u8,
+        tag: u16,
+        segments: &[Segment],
+        report: Report,
+    ) -> Result<(), HostError> {
+        let transfer = transfer_of(pipe, stream, function, tag, segments, report);
+        self.transfer_driver(pipe.controller)?
+            .send(pipe.handle, &transfer)
+    }
+
     /// The same for one segment, as most transfers are, on a stream of the pipe; 0 for a pipe without.
     ///
     /// # Errors
@@ -101,26 +121,6 @@ impl<C: Driver> Bus<'_, C> {
     ) -> Result<(), HostError> {
         self.transfer_driver(pipe.controller)?
             .hold_segment(pipe.handle, token, segment)
-    }
-
-    /// The same on a stream of the pipe; 0 for a pipe without.
-    ///
-    /// # Errors
-    ///
-    /// As [`Endpoints::submit`](crate::host::Endpoints::submit): nothing was queued.
-    #[inline(never)]
-    pub fn send_on(
-        &mut self,
-        pipe: &Pipe,
-        stream: u16,
-        function: u8,
-        tag: u16,
-        segments: &[Segment],
-        report: Report,
-    ) -> Result<(), HostError> {
-        let transfer = transfer_of(pipe, stream, function, tag, segments, report);
-        self.transfer_driver(pipe.controller)?
-            .send(pipe.handle, &transfer)
     }
 
     /// Lets the controller see what was queued on a pipe.

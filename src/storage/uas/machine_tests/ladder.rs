@@ -1,0 +1,279 @@
+//! Tests of the machine: late commands, and the functions that bring a device back in step.
+
+use super::*;
+
+#[test]
+fn rung_1_a_late_command_is_aborted_and_its_tag_alone_dies() {
+    let mut machine = begun(Mode::Streams, &[(1, READ), (2, READ)]);
+    check(
+        &mut machine,
+        &[
+            (Input::Late(tag(1)), &[Action::Recall(UasPipe::DataIn)]),
+            (data(1, Outcome::Cancelled, 512), &[]),
+            (OPERATED, &[listen(ABORT), abort_task(1)]),
+            (
+                on(ABORT, response(ABORT, ResponseCode::Succeeded)),
+                &[Action::Recall(UasPipe::Status)],
+            ),
+            (cancelled_status(1), &[failed(1, Cause::Timeout)]),
+            (OPERATED, &[]),
+            (data(2, Outcome::Complete, 4096), &[]),
+            (on(2, good(2)), &[ended(2, ScsiStatus::Good, 4096)]),
+        ],
+    );
+    assert_eq!(
+        (machine.counters().aborts, machine.counters().unit_resets),
+        (1, 0)
+    );
+}
+
+#[test]
+fn rung_1_without_streams_nothing_needs_to_be_taken_back() {
+    let mut machine = begun(Mode::Ready, &[(1, READ), (2, READ)]);
+    check(
+        &mut machine,
+        &[
+            (Input::Late(tag(1)), &[abort_task(1)]),
+            (
+                heard(response(ABORT, ResponseCode::Complete)),
+                &[failed(1, Cause::Timeout), LISTEN],
+            ),
+        ],
+    );
+}
+
+#[test]
+fn the_data_of_a_late_command_are_taken_back_before_it_is_aborted() {
+    let mut machine = begun(Mode::Ready, &[(1, READ), (2, READ)]);
+    check(
+        &mut machine,
+        &[
+            (
+                heard(StatusUnit::ReadReady(tag(1))),
+                &[LISTEN, Action::QueueData(tag(1), 0)],
+            ),
+            (Input::Late(tag(1)), &[Action::Recall(UasPipe::DataIn)]),
+            (data(1, Outcome::Cancelled, 512), &[]),
+            (OPERATED, &[abort_task(1)]),
+            (
+                heard(response(ABORT, ResponseCode::Complete)),
+                &[failed(1, Cause::Timeout), LISTEN],
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_device_that_is_ready_for_data_of_a_command_that_is_being_aborted_gets_none() {
+    let mut machine = begun(Mode::Ready, &[(1, READ)]);
+    check(
+        &mut machine,
+        &[
+            (Input::Late(tag(1)), &[abort_task(1)]),
+            (heard(StatusUnit::ReadReady(tag(1))), &[LISTEN]),
+            (
+                heard(response(ABORT, ResponseCode::Complete)),
+                &[failed(1, Cause::Timeout), LISTEN],
+            ),
+        ],
+    );
+    assert_eq!(machine.counters().strays, 0);
+}
+
+#[test]
+fn of_two_late_commands_each_has_its_data_taken_back_although_their_pipe_is_the_same() {
+    let mut machine = begun(Mode::Streams, &[(1, READ), (2, READ)]);
+    let succeeded = on(ABORT, response(ABORT, ResponseCode::Succeeded));
+    check(
+        &mut machine,
+        &[
+            (Input::Late(tag(1)), &[Action::Recall(UasPipe::DataIn)]),
+            // Its stream was not named when the pipe was stopped.
+            (Input::Late(tag(2)), &[]),
+            (data(1, Outcome::Cancelled, 0), &[]),
+            (
+                OPERATED,
+                &[
+                    listen(ABORT),
+                    abort_task(1),
+                    Action::Recall(UasPipe::DataIn),
+                ],
+            ),
+            (data(2, Outcome::Cancelled, 0), &[]),
+            (OPERATED, &[]),
+            (succeeded, &[Action::Recall(UasPipe::Status)]),
+            (cancelled_status(1), &[failed(1, Cause::Timeout)]),
+            (OPERATED, &[listen(ABORT), abort_task(2)]),
+            (succeeded, &[Action::Recall(UasPipe::Status)]),
+            (cancelled_status(2), &[failed(2, Cause::Timeout)]),
+            (OPERATED, &[]),
+        ],
+    );
+}
+
+#[test]
+fn field_case_23_a_late_status_ends_the_command_but_not_before_its_abort_has() {
+    let mut machine = begun(Mode::Ready, &[(1, DataPhase::None)]);
+    check(
+        &mut machine,
+        &[
+            (Input::Late(tag(1)), &[abort_task(1)]),
+            (heard(good(1)), &[LISTEN]),
+            (
+                heard(response(ABORT, ResponseCode::Complete)),
+                &[ended(1, ScsiStatus::Good, 0), LISTEN],
+            ),
+        ],
+    );
+}
+
+#[test]
+fn rung_2_a_unit_reset_kills_all_tags_of_that_unit_and_no_other() {
+    let reasons = [
+        heard(response(ABORT, ResponseCode::NotSupported)),
+        heard(response(ABORT, ResponseCode::Failed)),
+        heard(response(ABORT, ResponseCode::Other(0x99))),
+        Input::Late(tag(ABORT)),
+    ];
+    for reason in reasons {
+        let mut machine = begun(Mode::Ready, &[(1, READ), (2, READ)]);
+        machine.begin(tag(3), 1, READ);
+        drain(&mut machine);
+        machine.step(Input::Late(tag(1)));
+        assert_eq!(drain(&mut machine), [abort_task(1)]);
+        machine.step(reason);
+        assert!(drain(&mut machine).contains(&unit_reset()), "{reason:?}");
+        check(
+            &mut machine,
+            &[
+                (
+                    heard(response(RESET, ResponseCode::Complete)),
+                    &[
+                        failed(1, Cause::Timeout),
+                        failed(2, Cause::Neighbour),
+                        LISTEN,
+                    ],
+                ),
+                (
+                    heard(bad(3)),
+                    &[ended(3, ScsiStatus::CheckCondition, 0), LISTEN],
+                ),
+            ],
+        );
+        assert_eq!(machine.counters().unit_resets, 1);
+    }
+}
+
+#[test]
+fn rung_3_a_unit_reset_that_fails_leaves_the_port_reset() {
+    let reasons = [
+        heard(response(RESET, ResponseCode::NotSupported)),
+        heard(response(RESET, ResponseCode::Failed)),
+        heard(response(RESET, ResponseCode::IncorrectLun)),
+        Input::Late(tag(RESET)),
+    ];
+    for reason in reasons {
+        let mut machine = begun(Mode::Ready, &[(1, READ)]);
+        machine.step(Input::Late(tag(1)));
+        drain(&mut machine);
+        machine.step(Input::Late(tag(ABORT)));
+        assert_eq!(drain(&mut machine), [unit_reset()]);
+        machine.step(reason);
+        assert_eq!(drain(&mut machine), [Action::GiveUp], "{reason:?}");
+    }
+}
+
+#[test]
+fn late_commands_are_aborted_one_after_the_other() {
+    let mut machine = begun(Mode::Ready, &[(1, READ), (2, READ), (3, READ)]);
+    check(
+        &mut machine,
+        &[
+            (Input::Late(tag(1)), &[abort_task(1)]),
+            (Input::Late(tag(2)), &[]),
+            (Input::Late(tag(3)), &[]),
+            (heard(bad(2)), &[LISTEN]),
+            (
+                heard(response(ABORT, ResponseCode::Complete)),
+                &[
+                    failed(1, Cause::Timeout),
+                    ended(2, ScsiStatus::CheckCondition, 0),
+                    LISTEN,
+                    abort_task(3),
+                ],
+            ),
+            (
+                heard(response(ABORT, ResponseCode::Complete)),
+                &[failed(3, Cause::Timeout), LISTEN],
+            ),
+        ],
+    );
+    assert_eq!(machine.counters().aborts, 2);
+}
+
+#[test]
+fn a_function_that_had_no_answer_keeps_its_tag_until_the_answer_comes() {
+    let mut machine = begun(Mode::Ready, &[(1, READ), (2, READ)]);
+    machine.step(Input::Late(tag(1)));
+    drain(&mut machine);
+    machine.step(Input::Late(tag(ABORT)));
+    drain(&mut machine);
+    machine.step(heard(response(RESET, ResponseCode::Complete)));
+    drain(&mut machine);
+    // ABORT TASK's tag is not sure: the next late command has its unit reset at once.
+    machine.begin(tag(3), 0, READ);
+    drain(&mut machine);
+    machine.step(Input::Late(tag(3)));
+    assert_eq!(drain(&mut machine), [unit_reset()]);
+    machine.step(heard(response(RESET, ResponseCode::Complete)));
+    drain(&mut machine);
+    // Its late answer makes it good again.
+    machine.step(heard(response(ABORT, ResponseCode::Complete)));
+    drain(&mut machine);
+    machine.begin(tag(4), 0, READ);
+    drain(&mut machine);
+    machine.step(Input::Late(tag(4)));
+    assert_eq!(drain(&mut machine), [abort_task(4)]);
+}
+
+#[test]
+fn no_command_begins_while_the_device_is_brought_back_in_step() {
+    let mut machine = begun(Mode::Ready, &[(1, READ)]);
+    assert!(machine.takes_commands());
+    machine.step(Input::Late(tag(1)));
+    drain(&mut machine);
+    assert!(!machine.takes_commands());
+    machine.step(heard(response(ABORT, ResponseCode::Complete)));
+    drain(&mut machine);
+    assert!(machine.takes_commands());
+}
+
+#[test]
+fn an_answer_to_the_function_itself_that_is_no_unit_is_the_next_rung() {
+    let mut machine = begun(Mode::Streams, &[(1, DataPhase::None)]);
+    let fault = UnitFault::WrongIdentifier { found: 0xff };
+    machine.step(Input::Late(tag(1)));
+    drain(&mut machine);
+    machine.step(Input::Status {
+        stream: Some(tag(ABORT)),
+        result: Ok(Err(fault)),
+    });
+    assert_eq!(drain(&mut machine), [listen(RESET), unit_reset()]);
+}
+
+#[test]
+fn sense_data_reach_the_end_of_the_command() {
+    let mut machine = begun(Mode::Ready, &[(1, READ)]);
+    let data = [0x70, 0, 5, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0x24, 0, 0, 0, 0, 0];
+    let sense = Sense::parse(&data);
+    machine.step(heard(StatusUnit::Sense {
+        tag: tag(1),
+        status: ScsiStatus::CheckCondition,
+        sense,
+    }));
+    let actions = drain(&mut machine);
+    let Some(Action::Finish(_, End::Status { sense: found, .. })) = actions.first() else {
+        panic!("not finished: {actions:?}");
+    };
+    assert_eq!(found.key, SenseKey::IllegalRequest);
+}
