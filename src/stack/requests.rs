@@ -122,13 +122,14 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         Some(completion)
     }
 
-    /// A request of the queue face that has ended: the next one from where one was taken last, so that a
-    /// long queue is not looked through from its start each time.
+    /// A request of the queue face that has ended: the next one behind the one that was taken last, so that a
+    /// long queue is not looked through from its start each time; or that one again, if it is the only one.
     #[inline]
     fn ended_request(&self) -> Option<usize> {
         let ended =
             |slot: &RequestSlot| matches!(slot.state, RequestState::Ended(_)) && !slot.is_blocking;
-        let start = usize::from(self.freed);
+        let others = self.backlog.completions > 1;
+        let start = usize::from(self.freed) + usize::from(others);
         let behind = self.requests.get(start..).unwrap_or_default();
         let behind = behind.iter().position(ended).map(|index| start + index);
         behind.or_else(|| self.requests.iter().position(ended))

@@ -6,7 +6,7 @@ mod field_cases;
 
 use crate::controller::LINKS;
 use crate::rig::{OTHER_PORT, Rig, port_for};
-use rootport::block::queue::{DiskId, Operation};
+use rootport::block::queue::{DiskId, Operation, RequestId};
 use rootport::block::{BlockDevice, BlockError, Lba};
 use rootport::time::Duration;
 use rootport_models::adapter::owned;
@@ -90,12 +90,12 @@ fn a_buffer_between_cache_lines_is_read_whole() {
     }
 }
 
-pub(crate) fn submit(rig: &mut Rig, disk: DiskId, operation: Operation, fill: u8) {
+pub(crate) fn submit(rig: &mut Rig, disk: DiskId, operation: Operation, fill: u8) -> RequestId {
     // On a page: on some controllers others are bounced, and only a few may be at a time.
     let mut buffer = rig.machine.buffer(4096, 0);
     buffer.fill(fill);
     let buffer = owned(&mut buffer);
-    rig.host.submit(disk, operation, Some(buffer)).unwrap();
+    rig.host.submit(disk, operation, Some(buffer)).unwrap()
 }
 
 /// The device serves what it has in any order: the host keeps those apart that must not meet.
@@ -136,6 +136,18 @@ fn a_flush_waits_for_the_writes_before_it_and_is_waited_for() {
         assert_eq!(exchanges[flush].beside, 0);
         assert_eq!(exchanges[flush + 1].beside, 0);
         assert_eq!(exchanges[flush + 1].cdb[0], READ);
+    }
+}
+
+#[test]
+fn completions_are_taken_before_those_of_later_requests_in_the_same_place() {
+    let (mut rig, disk, _) = plugged(LINKS[0], UasScript::new());
+    let both = [0, 64].map(|lba| submit(&mut rig, disk, Operation::Read(Lba(lba)), 0));
+    for _ in 0..2 {
+        rig.run(Duration::from_secs(1));
+        let taken = rig.host.take_completion().expect("both have ended").id;
+        assert!(both.contains(&taken));
+        submit(&mut rig, disk, Operation::Read(Lba(128)), 0);
     }
 }
 
