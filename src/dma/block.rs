@@ -109,8 +109,8 @@ unsafe impl<const N: usize> Send for Row<N> {}
 impl<const N: usize> Row<N> {
     /// # Safety
     ///
-    /// `count` times `N` bytes at `start`, which is a multiple of 4 as `N` is, lie in a piece of the
-    /// pool.
+    /// `count`, at least 1, times `N` bytes at `start`, which is a multiple of 4 as `N` is, lie in a piece
+    /// of the pool.
     pub(super) unsafe fn new(start: NonNull<u8>, count: u32) -> Self {
         const { assert!(N.is_multiple_of(4)) }
         Self { start, count }
@@ -129,7 +129,7 @@ impl<const N: usize> Row<N> {
     #[must_use]
     pub fn pin(&self, index: u32) -> Pinned<N> {
         let index = if index < self.count { index } else { 0 };
-        // SAFETY: inside the row, which holds one structure at least where there is one to pin.
+        // SAFETY: inside the row, which has at least one structure ([`Row::new`]).
         let start = unsafe { self.start.add(index as usize * N) };
         Pinned { start }
     }

@@ -395,7 +395,7 @@ impl Allocation {
     pub fn row<const N: usize>(&self, count: u32) -> Row<N> {
         const { assert!(N.is_multiple_of(4) && N <= GRANULE) }
         let most = (self.length / N) as u32;
-        // SAFETY: inside the piece, which has at least 128 bytes and is aligned to as many.
+        // SAFETY: at least one, and inside the piece, which has at least 128 bytes and is aligned to as many.
         unsafe { Row::new(self.cpu, count.clamp(1, most.max(1))) }
     }
 

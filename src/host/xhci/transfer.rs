@@ -588,5 +588,5 @@ fn failure(code: u8) -> Outcome {
 }
 
 #[cfg(test)]
-#[path = "transfer_tests.rs"]
+#[path = "transfer_tests/mod.rs"]
 mod tests;

@@ -1,8 +1,13 @@
+//! Tests of a ring's transfers: queued, ended in order, taken back.
+
 use super::*;
 use crate::dma::testing::with_pool;
 use crate::dma::{Allocation, Class, Rules, Segment};
 use crate::host::EndpointKind;
 use crate::usb::setup::{Direction, SetupPacket};
+
+mod control;
+mod held;
 
 /// A ring with its records, and data memory on a 64 KiB boundary.
 struct Bench<'r> {
@@ -386,141 +391,6 @@ fn the_short_way_says_what_the_long_way_says_or_nothing() {
             }
         }
     }
-}
-
-/// What the controller sees of a ring's block: whether it is its own in this lap.
-fn is_handed_over(bench: &Bench<'_>, block: u32) -> bool {
-    bench.ring.ring.read(block).control & 1 == 1
-}
-
-#[test]
-fn a_transfer_that_is_held_is_handed_over_when_the_one_before_it_has_ended() {
-    with_bench(EndpointKind::Bulk, 3, |bench| {
-        let (_, before) = bench.submit(1, &[(0xff00, 0x200)], Report::Always);
-        let status = bench.data.raw(0, 1024).unwrap().into();
-        assert!(
-            bench
-                .ring
-                .hold_segment(&mut bench.records, Token(2), status)
-        );
-        let held = before + 1;
-        assert!(!is_handed_over(bench, held));
-        assert_eq!(
-            bench.try_submit(3, &[(0, 1)], Report::Always, None),
-            Err(HostError::QueueFull),
-            "nothing goes behind it"
-        );
-        assert!(!bench.ring.let_go(held), "it waits for another block");
-        assert_eq!(
-            bench.event(before, code::SUCCESS, 0),
-            ended(1, Outcome::Complete, 0x200)
-        );
-        assert!(bench.ring.let_go(before));
-        assert!(is_handed_over(bench, held));
-        assert!(!bench.ring.let_go(before), "once");
-        assert_eq!(
-            bench.event(held, code::SHORT_PACKET, 1024 - 13),
-            ended(2, Outcome::Short, 13)
-        );
-        assert!(bench.ring.is_idle());
-    });
-}
-
-#[test]
-fn a_transfer_that_is_held_comes_back_with_the_others() {
-    with_bench(EndpointKind::Bulk, 3, |bench| {
-        let (_, before) = bench.submit(1, &[(0, 512)], Report::Always);
-        let status = bench.data.raw(0, 1024).unwrap().into();
-        assert!(
-            bench
-                .ring
-                .hold_segment(&mut bench.records, Token(2), status)
-        );
-        assert_eq!(
-            bench.event(before, code::STALL, 0x100),
-            ended(1, Outcome::Stall, 0x100)
-        );
-        assert_eq!(bench.drained(), [(2, Outcome::Cancelled, 0)]);
-        assert!(
-            is_handed_over(bench, before + 1),
-            "so that it is no new one in the next lap"
-        );
-        bench.submit(3, &[(0, 1)], Report::Always);
-    });
-}
-
-#[test]
-fn nothing_is_held_behind_nothing() {
-    with_bench(EndpointKind::Bulk, 3, |bench| {
-        let status = bench.data.raw(0, 1024).unwrap().into();
-        assert!(
-            !bench
-                .ring
-                .hold_segment(&mut bench.records, Token(2), status)
-        );
-    });
-}
-
-fn with_control<R>(test: impl FnOnce(&mut Bench<'_>, u32) -> R) -> R {
-    with_bench(EndpointKind::Control, 2, |bench| {
-        let setup = SetupPacket::configuration_descriptor(0, 0x200);
-        bench
-            .try_submit(7, &[(0xff00, 0x200)], Report::Always, Some(setup))
-            .unwrap();
-        let first = bench.records.get(&bench.ring.chain, 0).unwrap().first;
-        test(bench, first)
-    })
-}
-
-#[test]
-fn a_control_read_in_full_is_reported_once() {
-    with_control(|bench, first| {
-        assert_eq!(
-            bench.event(first + 3, code::SUCCESS, 0),
-            ended(7, Outcome::Complete, 0x200)
-        );
-    });
-}
-
-#[test]
-fn a_short_data_stage_is_reported_with_its_status() {
-    with_control(|bench, first| {
-        assert_eq!(
-            bench.event(first + 2, code::SHORT_PACKET, 0xf0),
-            Verdict::Noted
-        );
-        assert_eq!(
-            bench.event(first + 3, code::SUCCESS, 0),
-            ended(7, Outcome::Short, 0x110)
-        );
-    });
-}
-
-#[test]
-fn a_stall_in_each_stage_tells_what_was_moved() {
-    for (block, actual) in [(0, 0), (1, 0x80), (2, 0x180), (3, 0x200)] {
-        with_control(|bench, first| {
-            let residue = if block == 3 { 0 } else { 0x80 };
-            assert_eq!(
-                bench.event(first + block, code::STALL, residue),
-                ended(7, Outcome::Stall, actual)
-            );
-        });
-    }
-}
-
-#[test]
-fn a_short_data_stage_before_a_stalled_status_keeps_its_length() {
-    with_control(|bench, first| {
-        assert_eq!(
-            bench.event(first + 1, code::SHORT_PACKET, 0xf0),
-            Verdict::Noted
-        );
-        assert_eq!(
-            bench.event(first + 3, code::STALL, 0),
-            ended(7, Outcome::Stall, 0x10)
-        );
-    });
 }
 
 #[test]
