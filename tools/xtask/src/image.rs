@@ -93,7 +93,7 @@ pub(crate) struct Build<'b> {
     pub(crate) features: &'b [&'b str],
 }
 
-/// Builds a program and gives back the path of its ELF file.
+/// Builds a program and gives back the path of its ELF or EFI file.
 pub(crate) fn build_program(build: &Build<'_>, core: Core) -> Result<PathBuf> {
     let mut cargo = core.cargo("build");
     cargo.args([
@@ -111,7 +111,12 @@ pub(crate) fn build_program(build: &Build<'_>, core: Core) -> Result<PathBuf> {
     let directory = workspace::bare_metal_target()
         .join(build.target)
         .join(build.profile);
-    Ok(directory.join(build.package))
+    // EFI programs have an ending.
+    let ending = match build.target.ends_with("-uefi") {
+        true => ".efi",
+        false => "",
+    };
+    Ok(directory.join(format!("{}{ending}", build.package)))
 }
 
 /// Where [`build`] leaves the ELF file that the image is made of: QEMU and debuggers take it.

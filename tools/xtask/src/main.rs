@@ -36,8 +36,11 @@ enum Task {
         /// UAS disks only; docs/performance.md stays as it is
         #[arg(long, conflicts_with = "ehci")]
         uas: bool,
-        /// Only what the timed models say, which needs no emulator
+        /// Only the time of a request beside U-Boot's; docs/performance.md stays as it is
         #[arg(long, conflicts_with_all = ["ehci", "uas"])]
+        beside_u_boot: bool,
+        /// Only what the timed models say, which needs no emulator
+        #[arg(long, conflicts_with_all = ["ehci", "uas", "beside_u_boot"])]
         timed: bool,
     },
     /// Make mistakes in the drivers, in a copy, and see that the tests notice them
@@ -139,13 +142,15 @@ fn perform(task: Task) -> Result<()> {
             quick,
             ehci,
             uas,
+            beside_u_boot,
             timed,
         } => bench::run(bench::Options {
             quick,
-            scope: match (ehci, uas, timed) {
+            scope: match (ehci, uas, beside_u_boot, timed) {
                 (true, ..) => bench::Scope::Ehci,
-                (_, true, _) => bench::Scope::Uas,
-                (_, _, true) => bench::Scope::Timed,
+                (_, true, ..) => bench::Scope::Uas,
+                (_, _, true, _) => bench::Scope::Beside,
+                (.., true) => bench::Scope::Timed,
                 _ => bench::Scope::All,
             },
         }),

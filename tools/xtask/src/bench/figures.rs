@@ -17,8 +17,17 @@ pub struct Figure {
     pub value: f64,
     /// In what.
     pub unit: &'static str,
-    /// What it may be at most, where somebody has said so.
-    pub limit: Option<f64>,
+    /// Where it may be, where somebody has said so.
+    pub limit: Option<Limit>,
+}
+
+/// Where a figure may be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Limit {
+    /// Not above this.
+    AtMost(f64),
+    /// Not below this.
+    AtLeast(f64),
 }
 
 /// What a figure is about.
@@ -40,6 +49,8 @@ pub enum Part {
     Ehci,
     /// Everything of a UAS disk.
     Uas,
+    /// By the clock, beside U-Boot.
+    Beside,
     /// By the clock of the plain emulator.
     Time,
 }
@@ -57,14 +68,25 @@ impl Figure {
 
     pub(super) fn at_most(self, limit: f64) -> Self {
         Self {
-            limit: Some(limit),
+            limit: Some(Limit::AtMost(limit)),
             ..self
         }
     }
 
-    /// Whether it is above its limit.
+    pub(super) fn at_least(self, limit: f64) -> Self {
+        Self {
+            limit: Some(Limit::AtLeast(limit)),
+            ..self
+        }
+    }
+
+    /// Whether it is on the wrong side of its limit.
     pub fn misses(&self) -> bool {
-        self.limit.is_some_and(|limit| self.value > limit)
+        match self.limit {
+            None => false,
+            Some(Limit::AtMost(limit)) => self.value > limit,
+            Some(Limit::AtLeast(limit)) => self.value < limit,
+        }
     }
 }
 
@@ -318,7 +340,7 @@ fn memory(runs: &Runs) -> Result<Vec<Figure>> {
 }
 
 /// Ticks of the machine's timer in a microsecond.
-const TICKS: f64 = 62.5;
+pub(super) const TICKS: f64 = 62.5;
 
 fn times(report: &Report) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
@@ -347,11 +369,13 @@ mod tests {
     }
 
     #[test]
-    fn only_a_figure_above_its_limit_misses() {
+    fn only_a_figure_on_the_wrong_side_of_its_limit_misses() {
         let figure = Figure::new(Part::Poll, "x", 60.0, "instructions");
         assert!(!figure.misses());
         assert!(!figure.clone().at_most(60.0).misses());
-        assert!(figure.at_most(59.9).misses());
+        assert!(figure.clone().at_most(59.9).misses());
+        assert!(!figure.clone().at_least(60.0).misses());
+        assert!(figure.at_least(60.1).misses());
     }
 
     #[test]

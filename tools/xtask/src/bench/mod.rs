@@ -5,6 +5,7 @@
 //! | [`runs`] | boots the bench image in one way after another |
 //! | [`ehci`] | the same for an EHCI, on two machines |
 //! | [`uas`] | the same for a UAS disk |
+//! | [`beside`] | times a disk beside U-Boot, which reads the same one |
 //! | [`sample`] | reads what the image prints |
 //! | [`traffic`] | counts what QEMU's trace says about the controller, between the same lines |
 //! | [`weight`] | sums up the sections of the smallest images |
@@ -14,6 +15,7 @@
 //!
 //! What is counted is explained in `docs/performance.md`.
 
+pub mod beside;
 pub mod ehci;
 pub mod figures;
 pub mod runs;
@@ -48,6 +50,8 @@ pub enum Scope {
     Ehci,
     /// UAS disks only; the document stays as it is.
     Uas,
+    /// Only the times beside U-Boot; the document stays as it is.
+    Beside,
     /// Only the timed models: the document gets that.
     Timed,
 }
@@ -77,11 +81,14 @@ pub fn run(options: Options) -> Result<()> {
     if scope == Scope::All {
         figures.extend(figures::all(&Runs::perform(&board, &fast, options)?)?);
     }
-    if scope != Scope::Ehci {
+    if matches!(scope, Scope::All | Scope::Uas) {
         figures.extend(uas::Runs::perform(&board, &fast)?.figures()?);
     }
-    if scope != Scope::Uas {
+    if matches!(scope, Scope::All | Scope::Ehci) {
         figures.extend(ehci::Runs::perform(&board, &fast)?.figures()?);
+    }
+    if matches!(scope, Scope::All | Scope::Beside) {
+        figures.extend(beside::Rounds::perform(&board, &fast)?.figures()?);
     }
     let text = table::render(&figures);
     println!("{text}");

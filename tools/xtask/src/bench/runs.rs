@@ -143,6 +143,8 @@ pub(super) struct Run<'r> {
     /// So many disks are behind a UAS bridge each; none: the disk speaks Bulk-Only.
     attached: usize,
     mode: &'static str,
+    /// Whether the emulator is kept on one processor.
+    alone: bool,
     arguments: Vec<String>,
 }
 
@@ -162,6 +164,7 @@ impl<'r> Run<'r> {
             medium: "",
             attached: 0,
             mode: "bench",
+            alone: false,
             arguments: Vec::new(),
         }
     }
@@ -171,7 +174,7 @@ impl<'r> Run<'r> {
         self
     }
 
-    fn rounds(mut self, rounds: u32) -> Self {
+    pub(super) fn rounds(mut self, rounds: u32) -> Self {
         self.rounds = rounds;
         self
     }
@@ -190,6 +193,12 @@ impl<'r> Run<'r> {
     /// Has so many disks, which speak UAS in place of Bulk-Only.
     pub(super) fn attached(mut self, disks: usize) -> Self {
         self.attached = disks;
+        self
+    }
+
+    /// Keeps the emulator on one processor of this machine.
+    pub(super) fn on_one_processor(mut self) -> Self {
+        self.alone = true;
         self
     }
 
@@ -246,14 +255,24 @@ impl<'r> Run<'r> {
         Ok(report)
     }
 
-    fn listen(&self) -> Result<Report> {
+    /// The machine with its disks, and nothing that it starts.
+    pub(super) fn setup(&self) -> Result<Setup> {
+        let setup = Setup::new(self.board.emulation()?, &self.controller)
+            .with(&self.arguments)
+            .with(self.disks());
+        match self.alone {
+            true => setup.on_one_processor(),
+            false => Ok(setup),
+        }
+    }
+
+    pub(super) fn listen(&self) -> Result<Report> {
         let line = format!(
             "rootport.mode={} rootport.rounds={} {}",
             self.mode, self.rounds, self.words
         );
-        let mut machine = Setup::new(self.board.emulation()?, &self.controller)
-            .with(&self.arguments)
-            .with(self.disks())
+        let mut machine = self
+            .setup()?
             .with_image(self.board, self.image, &line)?
             .start(&format!("bench {}", self.what))?;
         let deadline = Instant::now() + PATIENCE;

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 
-use super::figures::{Figure, Part};
+use super::figures::{Figure, Limit, Part};
 use crate::workspace;
 
 /// The parts, with their headings.
-const PARTS: [(Part, &str); 9] = [
+const PARTS: [(Part, &str); 10] = [
     (Part::Cost, "Instructions of a request"),
     (Part::Poll, "Instructions of an empty poll"),
     (Part::Traffic, "Register accesses of a request"),
@@ -22,6 +22,7 @@ const PARTS: [(Part, &str); 9] = [
     (Part::Memory, "Memory"),
     (Part::Ehci, "EHCI"),
     (Part::Uas, "UAS"),
+    (Part::Beside, "Beside U-Boot, by the clock"),
     (
         Part::Time,
         "Time in the plain emulator, polling, with cache maintenance",
@@ -72,8 +73,8 @@ fn section<'f>(heading: &str, rows: impl Iterator<Item = &'f Figure>) -> String 
 fn line(figure: &Figure) -> String {
     let (limit, verdict) = match figure.limit {
         None => (String::new(), ""),
-        Some(limit) if figure.misses() => (number(limit), "**missed**"),
-        Some(limit) => (number(limit), "reached"),
+        Some(limit) if figure.misses() => (words(limit), "**missed**"),
+        Some(limit) => (words(limit), "reached"),
     };
     format!(
         "| {} | {} {} | {limit} | {verdict} |",
@@ -81,6 +82,14 @@ fn line(figure: &Figure) -> String {
         number(figure.value),
         figure.unit,
     )
+}
+
+/// A limit under the heading "at most".
+fn words(limit: Limit) -> String {
+    match limit {
+        Limit::AtMost(limit) => number(limit),
+        Limit::AtLeast(limit) => format!("at least {}", number(limit)),
+    }
 }
 
 /// Whole from 100 on, else with a digit or two; thousands apart.
@@ -171,7 +180,7 @@ mod tests {
             what: "empty poll".into(),
             value: 198.0,
             unit: "instructions",
-            limit: Some(60.0),
+            limit: Some(Limit::AtMost(60.0)),
         };
         assert_eq!(
             line(&figure),
