@@ -22,7 +22,7 @@ use crate::{toolchain, u_boot};
 /// Rounds; the medians of fewer say little.
 const ROUNDS: usize = 9;
 /// What asks U-Boot for blocks.
-const PROGRAM: Build<'static> = Build {
+pub(crate) const PROGRAM: Build<'static> = Build {
     package: "beside-u-boot",
     target: "aarch64-unknown-uefi",
     profile: "board-fast",

@@ -6,7 +6,7 @@
 //! | [`layers`] | a room of the library imports upward, or a new room is not in the table |
 //! | [`unsafe_rooms`] | `unsafe` stands outside its rooms |
 //! | [`mutants`] | the lines that a mutant changes, or its test, are not there |
-//! | lints | clippy has a warning, on the host, on a board, or in the library on a bare-metal target |
+//! | lints | clippy has a warning, on the host, on a board, in U-Boot's program, or in the library on a bare-metal target |
 //! | builds | the library does not build for one of [`LIBRARY_TARGETS`], without, with some or with all features |
 //! | docs | rustdoc has a warning |
 
@@ -16,6 +16,7 @@ pub mod unsafe_rooms;
 
 use anyhow::{Result, bail};
 
+use crate::bench::beside;
 use crate::board::{self, Board};
 use crate::progress::say;
 use crate::toolchain::{self, Core};
@@ -158,6 +159,12 @@ fn check_bare_metal(boards: &[Board], failed: &mut Failed) -> Result<()> {
         let result = command::loud(cargo.args(["--", "-D", "warnings"]));
         failed.note(format!("lints of {}", board.name), result);
     }
+    let (package, target) = (beside::PROGRAM.package, beside::PROGRAM.target);
+    say(format!("Checking the lints of {package} (cargo clippy)"));
+    let core = toolchain::bare_metal_core(&[target])?;
+    let mut cargo = bare_metal_cargo(core, "clippy", package, target);
+    let result = command::loud(cargo.args(["--", "-D", "warnings"]));
+    failed.note(format!("lints of {package}"), result);
     Ok(())
 }
 
