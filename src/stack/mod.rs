@@ -27,7 +27,8 @@ mod tables;
 mod writes;
 
 use crate::block::BlockError;
-use crate::block::queue::{HolderEntry, RequestSlot};
+use crate::block::line::Line;
+use crate::block::queue::{HolderEntry, RequestSlot, RequestState};
 use crate::dma::{CoherentRegion, DmaBuffer, Pool, PoolRecord, PoolUsage};
 use crate::host::Controller;
 use crate::platform::{ControllerId, Platform};
@@ -48,7 +49,6 @@ pub use identity::StableName;
 use recover::Home;
 pub use report::{DiskInfo, DiskState};
 use requests::Backlog;
-use schedule::Hunger;
 pub use shutdown::{Leaving, Parting};
 pub use smart::SmartError;
 pub use tables::Tables;
@@ -143,12 +143,12 @@ pub struct Host<'s, P: Platform, C = Controller<'s, <P as Platform>::Bus>> {
     /// Numbers requests in the order of their submission.
     sequence: u32,
     backlog: Backlog,
-    /// Which of them may want a command.
-    hunger: Hunger,
-    /// The place of the newest request.
-    newest: u8,
-    /// The place of the request whose completion was taken last.
-    freed: u8,
+    /// Places of the table that no request has: the one that was freed last is taken first.
+    free: Line,
+    /// Requests of the queue face that have ended.
+    ended: Line,
+    /// How many requests stand in the lines of their disks: they want a command, and have none yet.
+    hungry: usize,
     /// Some unit may want a command for its bring-up.
     bring_ups: bool,
     /// A rail without power, and until when.
@@ -174,6 +174,8 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
             fallbacks,
             pool,
         } = storage;
+        let requests = countable(requests);
+        let free = Line::of(requests, |slot| slot.state == RequestState::Free);
         Self {
             platform,
             bus: Bus::new(
@@ -186,7 +188,7 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
             ),
             functions: countable(functions),
             units: countable(units),
-            requests: countable(requests),
+            requests,
             commands,
             holders: countable(holders),
             fallbacks,
@@ -195,9 +197,9 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
             staging: None,
             sequence: 0,
             backlog: Backlog::NONE,
-            hunger: Hunger::Nobody,
-            newest: 0,
-            freed: 0,
+            free,
+            ended: Line::EMPTY,
+            hungry: 0,
             bring_ups: false,
             rail_off: None,
             next_timer: Instant::NEVER,
