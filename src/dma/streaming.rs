@@ -188,7 +188,7 @@ impl Mapping {
     /// # Errors
     ///
     /// [`MapError`] says why the controller cannot reach the buffer: the mapping is void.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn map<'p>(
         place: &'p mut Option<Self>,
         dma: &impl Dma,

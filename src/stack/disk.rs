@@ -56,13 +56,20 @@ struct Borrowed<'b, 's, P: Platform, C: Driver> {
 impl<P: Platform, C: Driver> Borrowed<'_, '_, P, C> {
     #[inline]
     fn wait(mut self, id: RequestId) -> Result<(), BlockError> {
+        // It may have ended where it was submitted; after that only a poll that finds something can end it.
+        let mut result = self.host.take_result(id);
         loop {
-            let wake = self.host.poll();
-            if let Some(result) = self.host.take_result(id) {
+            if let Some(result) = result {
                 self.ended = true;
                 return result;
             }
-            self.host.platform.wait(wake);
+            let (found, wake) = self.host.look();
+            if found {
+                result = self.host.take_result(id);
+            }
+            if result.is_none() {
+                self.host.platform.wait(wake);
+            }
         }
     }
 }

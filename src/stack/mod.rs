@@ -30,7 +30,7 @@ use crate::block::BlockError;
 use crate::block::line::Line;
 use crate::block::queue::{HolderEntry, RequestSlot, RequestState};
 use crate::dma::{CoherentRegion, DmaBuffer, Pool, PoolRecord, PoolUsage};
-use crate::host::Controller;
+use crate::host::{Controller, TransferEnd};
 use crate::platform::{ControllerId, Platform};
 use crate::policy::Policy;
 use crate::scsi::unit::UnitEntry;
@@ -248,18 +248,26 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
     /// interrupt comes before.
     #[inline]
     pub fn poll(&mut self) -> Instant {
+        let (_, wake) = self.look();
+        wake
+    }
+
+    /// Does what is due, and says whether anything was, and when it wants to be called again.
+    #[inline]
+    fn look(&mut self) -> (bool, Instant) {
         let now = self.platform.now();
         if now < self.next_timer && !self.bus.is_due(now) {
-            return self.bus.next_wake().min(self.next_timer);
+            return (false, self.bus.next_wake().min(self.next_timer));
         }
-        self.work(now)
+        (true, self.work(now))
     }
 
     /// A poll that finds something, most likely.
     #[inline(never)]
     fn work(&mut self, now: Instant) -> Instant {
+        let mut end = TransferEnd::NONE;
         for _ in 0..POLL_BUDGET {
-            if let Some(end) = self.bus.take_end() {
+            if self.bus.take_end(&mut end) {
                 self.transfer_ended(&end, now);
                 continue;
             }

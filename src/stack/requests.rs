@@ -99,6 +99,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     }
 
     /// The next completion of any disk, in the order in which the requests have ended.
+    #[inline]
     pub fn take_completion(&mut self) -> Option<Completion> {
         let index = self.ended.take(self.requests)?;
         let slot = self.requests.get_mut(usize::from(index))?;
