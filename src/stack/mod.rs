@@ -257,9 +257,15 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
     fn look(&mut self) -> (bool, Instant) {
         let now = self.platform.now();
         if now < self.next_timer && !self.bus.is_due(now) {
-            return (false, self.bus.next_wake().min(self.next_timer));
+            return (false, self.next_wake());
         }
         (true, self.work(now))
+    }
+
+    /// When it wants to be called again, as of the last poll and all that was begun since.
+    #[inline]
+    fn next_wake(&self) -> Instant {
+        self.bus.next_wake().min(self.next_timer)
     }
 
     /// A poll that finds something, most likely.
@@ -274,7 +280,7 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
             match self.bus.poll(now) {
                 Some(event) => self.dispatch(event, now),
                 None if now >= self.next_timer => self.run_timers(now),
-                None => return self.bus.next_wake().min(self.next_timer),
+                None => return self.next_wake(),
             }
         }
         now

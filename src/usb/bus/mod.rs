@@ -269,19 +269,43 @@ impl<'s, C: Driver> Bus<'s, C> {
     /// `false` says nothing.
     #[inline]
     pub fn take_end(&mut self, end: &mut TransferEnd) -> bool {
-        if self.taken == SHARE {
+        let slot = self.controllers.get_mut(self.cursor);
+        let driver = slot.and_then(|slot| slot.driver.as_mut());
+        match driver {
+            Some(driver) if self.taken != SHARE => {
+                if !driver.take_end(end) {
+                    return self.take_end_behind(end);
+                }
+            }
+            _ => return false,
+        }
+        self.taken += 1;
+        // Control transfers do not end so; whatever else there was, nobody waits for it.
+        token::is_of_function(end.token)
+    }
+
+    /// The same of the controllers behind the one whose turn it is, which has no such end.
+    #[inline]
+    fn take_end_behind(&mut self, end: &mut TransferEnd) -> bool {
+        let next = self.controllers.get(self.cursor + 1);
+        if next.is_none_or(|slot| slot.driver.is_none()) {
             return false;
         }
+        self.take_end_of_others(end)
+    }
+
+    #[inline(never)]
+    fn take_end_of_others(&mut self, end: &mut TransferEnd) -> bool {
         let rest = self.controllers.get_mut(self.cursor..).unwrap_or_default();
-        let mut before: Option<&C> = None;
-        for driver in rest.iter_mut().map_while(|slot| slot.driver.as_mut()) {
-            if before.is_some_and(HostController::has_events) {
+        let mut drivers = rest.iter_mut().map_while(|slot| slot.driver.as_mut());
+        let mut before = drivers.next();
+        for driver in drivers {
+            if before.is_some_and(|before| before.has_events()) {
                 // Something else comes first.
                 return false;
             }
             if driver.take_end(end) {
                 self.taken += 1;
-                // Control transfers do not end so; whatever else there was, nobody waits for it.
                 return token::is_of_function(end.token);
             }
             before = Some(driver);
