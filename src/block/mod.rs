@@ -6,6 +6,7 @@
 pub mod ata;
 pub mod durability;
 mod error;
+pub(crate) mod line;
 pub mod queue;
 
 pub use error::{BlockError, SenseCode};

@@ -8,6 +8,7 @@
 
 use super::ata::AtaCommand;
 use super::durability::FlushMark;
+use super::line::NOBODY;
 use super::{BlockError, Lba};
 use crate::dma::{Bounced, DmaBuffer, RawBuffer};
 
@@ -193,6 +194,10 @@ pub struct RequestSlot {
     pub(crate) holder: Option<HolderId>,
     /// A blocking call waits for it, and takes its result itself.
     pub(crate) is_blocking: bool,
+    /// Who is behind it in its line.
+    pub(crate) behind: u8,
+    /// It stands in its disk's line of requests that want a command.
+    pub(crate) is_in_line: bool,
 }
 
 impl RequestSlot {
@@ -224,6 +229,8 @@ impl RequestSlot {
         mark: FlushMark::NONE,
         holder: None,
         is_blocking: false,
+        behind: NOBODY,
+        is_in_line: false,
     };
 
     /// Forgets how far an earlier request had come.

@@ -188,7 +188,7 @@ impl Mapping {
     /// # Errors
     ///
     /// [`MapError`] says why the controller cannot reach the buffer: the mapping is void.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn map<'p>(
         place: &'p mut Option<Self>,
         dma: &impl Dma,
@@ -216,9 +216,33 @@ impl Mapping {
             bounced: None,
         });
         if !dma.coherent() {
-            mapping.bounced = hand_over(dma, rules, buffer, direction, bounce)?;
+            mapping.hand_over(dma, rules, direction, bounce)?;
         }
         Ok(mapping)
+    }
+
+    /// The first pass. A buffer that is in step already needs none. Bounced ends are written down only where there
+    /// are some: they are too long to be moved for nothing.
+    #[inline(never)]
+    fn hand_over(
+        &mut self,
+        dma: &impl Dma,
+        rules: SegmentRules,
+        direction: DataDirection,
+        bounce: Option<&Allocation>,
+    ) -> Result<(), MapError> {
+        let buffer = self.buffer;
+        let line = dma.cache_line();
+        if direction == DataDirection::FromDevice && !is_aligned(&buffer, line) {
+            let ends = bounce_ends(&buffer, line, rules.grain.max(line), bounce);
+            let ends = ends.inspect_err(|_| dma.returned(buffer.start, buffer.length))?;
+            self.bounced = Some(ends);
+        }
+        if !buffer.in_step {
+            let middle = self.middle();
+            dma.clean(middle.start, middle.length);
+        }
+        Ok(())
     }
 
     /// Memory of the pool, which needs no maintenance, as a mapping like any other.
@@ -273,7 +297,10 @@ impl Mapping {
     /// Bytes of the first and of the last piece that go through the bounce area.
     #[inline]
     fn ends(&self) -> (usize, usize) {
-        lengths(&self.bounced)
+        match &self.bounced {
+            None => (0, 0),
+            Some(ends) => (ends.head.length, ends.tail.length),
+        }
     }
 
     /// Bytes that go through the bounce area.
@@ -336,7 +363,12 @@ impl Mapping {
 
     /// The part of the buffer that the device reaches directly.
     fn middle(&self) -> RawBuffer {
-        middle(self.buffer, self.ends())
+        let (head, tail) = self.ends();
+        let length = self.buffer.length - head - tail;
+        self.buffer.slice(head, length).unwrap_or(RawBuffer {
+            length: 0,
+            ..self.buffer
+        })
     }
 
     /// Copies `length` bytes of a bounced end to byte `offset` of the buffer.
@@ -353,41 +385,23 @@ impl Mapping {
     }
 }
 
-/// The first pass. A buffer that is in step already needs none.
-#[inline(never)]
-fn hand_over(
-    dma: &impl Dma,
-    rules: SegmentRules,
-    buffer: RawBuffer,
-    direction: DataDirection,
-    bounce: Option<&Allocation>,
-) -> Result<Option<BouncedEnds>, MapError> {
-    let line = dma.cache_line();
-    let bounced = match direction {
-        DataDirection::ToDevice => None,
-        DataDirection::FromDevice => bounce_ends(&buffer, line, rules.grain.max(line), bounce)
-            .inspect_err(|_| dma.returned(buffer.start, buffer.length))?,
-    };
-    if !buffer.in_step {
-        let middle = middle(buffer, lengths(&bounced));
-        dma.clean(middle.start, middle.length);
-    }
-    Ok(bounced)
+/// Whether no end of a buffer shares a cache line.
+fn is_aligned(buffer: &RawBuffer, line: usize) -> bool {
+    let start = buffer.start.addr().get();
+    start.is_multiple_of(line) && (start + buffer.length).is_multiple_of(line)
 }
 
-/// The ends that share a cache line go through the bounce area, each up to a multiple of
-/// `grain`.
+/// The ends that share a cache line, of which there is at least one, go through the bounce area, each up to a
+/// multiple of `grain`.
+#[cold]
 fn bounce_ends(
     buffer: &RawBuffer,
     line: usize,
     grain: usize,
     bounce: Option<&Allocation>,
-) -> Result<Option<BouncedEnds>, MapError> {
+) -> Result<BouncedEnds, MapError> {
     let start = buffer.start.addr().get();
     let end = start + buffer.length;
-    if start.is_multiple_of(line) && end.is_multiple_of(line) {
-        return Ok(None);
-    }
     let head = if start.is_multiple_of(line) {
         0
     } else {
@@ -402,27 +416,9 @@ fn bounce_ends(
     let bounce = bounce.ok_or(MapError::NoBounce)?;
     // The head keeps its offset in the grain, so that it ends where the middle begins.
     let head_offset = if head == 0 { 0 } else { start % grain };
-    Ok(Some(BouncedEnds {
+    Ok(BouncedEnds {
         head: bounce.raw(head_offset, head).ok_or(MapError::NoBounce)?,
         tail: bounce.raw(grain, tail).ok_or(MapError::NoBounce)?,
-    }))
-}
-
-/// Bytes of the ends that go through the bounce area.
-#[inline]
-fn lengths(bounced: &Option<BouncedEnds>) -> (usize, usize) {
-    match bounced {
-        None => (0, 0),
-        Some(ends) => (ends.head.length, ends.tail.length),
-    }
-}
-
-/// What is left of a buffer without its ends.
-fn middle(buffer: RawBuffer, (head, tail): (usize, usize)) -> RawBuffer {
-    let length = buffer.length - head - tail;
-    buffer.slice(head, length).unwrap_or(RawBuffer {
-        length: 0,
-        ..buffer
     })
 }
 

@@ -129,8 +129,8 @@ impl<B: Bus> HostController for Controller<'_, B> {
     }
 
     #[inline(always)]
-    fn take_end(&mut self) -> Option<TransferEnd> {
-        pass!(self, driver => driver.take_end())
+    fn take_end(&mut self, end: &mut TransferEnd) -> bool {
+        pass!(self, driver => driver.take_end(end))
     }
 
     #[inline]

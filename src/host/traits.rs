@@ -44,10 +44,12 @@ pub trait HostController {
 
     /// Takes the next event if it is the end of a bulk or interrupt transfer that went well and nothing else is
     /// to be told before it: what nearly all events are, by a shorter way than [`HostController::poll`]'s,
-    /// which takes them too. `None` says nothing.
+    /// which takes them too. Writes it to `end`, so that it is not moved from hand to hand; `false` says nothing,
+    /// and then `end` means nothing.
     #[inline]
-    fn take_end(&mut self) -> Option<TransferEnd> {
-        None
+    fn take_end(&mut self, end: &mut TransferEnd) -> bool {
+        let _ = end;
+        false
     }
 
     /// Tells the controller how far events were taken, after a batch of [`HostController::poll`] calls

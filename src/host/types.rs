@@ -282,7 +282,6 @@ pub struct TransferEnd {
 
 impl TransferEnd {
     /// Of no transfer: a place for one.
-    #[cfg(feature = "xhci")]
     pub(crate) const NONE: Self = Self {
         token: Token(0),
         actual: 0,

@@ -21,6 +21,7 @@ use super::inquiry::Inquiry;
 use super::sense::{Sense, Verdict};
 use super::transport::{Completion, DataPlace, Outcome, Request, Status, TransportError};
 use crate::block::durability::Durability;
+use crate::block::line::Line;
 use crate::block::queue::{Operation, Piece, RequestSlot};
 use crate::block::{BlockError, FlushSupport, Geometry, Lba, SenseCode};
 use crate::platform::ControllerId;
@@ -93,6 +94,8 @@ pub struct UnitEntry {
     pub(crate) search: Search,
     /// What is known of its ATA PASS-THROUGH.
     pub(crate) ata: AtaBridge,
+    /// Its requests that want a command, oldest first.
+    pub(crate) line: Line,
 }
 
 impl UnitEntry {
@@ -115,6 +118,7 @@ impl UnitEntry {
         manner: Manner::Cautious,
         search: Search::None,
         ata: AtaBridge::UNKNOWN,
+        line: Line::EMPTY,
     };
 
     /// Keeps to what the unit says that one command may move.

@@ -56,13 +56,21 @@ struct Borrowed<'b, 's, P: Platform, C: Driver> {
 impl<P: Platform, C: Driver> Borrowed<'_, '_, P, C> {
     #[inline]
     fn wait(mut self, id: RequestId) -> Result<(), BlockError> {
+        // It may have ended where it was submitted; after that only a poll that finds something can end it. The
+        // first comes after a wait: nothing is faster than the controller's own word.
+        let mut result = self.host.take_result(id);
+        let mut wake = self.host.next_wake();
         loop {
-            let wake = self.host.poll();
-            if let Some(result) = self.host.take_result(id) {
+            if let Some(result) = result {
                 self.ended = true;
                 return result;
             }
             self.host.platform.wait(wake);
+            let found;
+            (found, wake) = self.host.look();
+            if found {
+                result = self.host.take_result(id);
+            }
         }
     }
 }

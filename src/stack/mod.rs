@@ -27,9 +27,10 @@ mod tables;
 mod writes;
 
 use crate::block::BlockError;
-use crate::block::queue::{HolderEntry, RequestSlot};
+use crate::block::line::Line;
+use crate::block::queue::{HolderEntry, RequestSlot, RequestState};
 use crate::dma::{CoherentRegion, DmaBuffer, Pool, PoolRecord, PoolUsage};
-use crate::host::Controller;
+use crate::host::{Controller, TransferEnd};
 use crate::platform::{ControllerId, Platform};
 use crate::policy::Policy;
 use crate::scsi::unit::UnitEntry;
@@ -48,7 +49,6 @@ pub use identity::StableName;
 use recover::Home;
 pub use report::{DiskInfo, DiskState};
 use requests::Backlog;
-use schedule::Hunger;
 pub use shutdown::{Leaving, Parting};
 pub use smart::SmartError;
 pub use tables::Tables;
@@ -143,12 +143,12 @@ pub struct Host<'s, P: Platform, C = Controller<'s, <P as Platform>::Bus>> {
     /// Numbers requests in the order of their submission.
     sequence: u32,
     backlog: Backlog,
-    /// Which of them may want a command.
-    hunger: Hunger,
-    /// The place of the newest request.
-    newest: u8,
-    /// The place of the request whose completion was taken last.
-    freed: u8,
+    /// Places of the table that no request has: the one that was freed last is taken first.
+    free: Line,
+    /// Requests of the queue face that have ended.
+    ended: Line,
+    /// How many requests stand in the lines of their disks: they want a command, and have none yet.
+    hungry: usize,
     /// Some unit may want a command for its bring-up.
     bring_ups: bool,
     /// A rail without power, and until when.
@@ -174,6 +174,8 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
             fallbacks,
             pool,
         } = storage;
+        let requests = countable(requests);
+        let free = Line::of(requests, |slot| slot.state == RequestState::Free);
         Self {
             platform,
             bus: Bus::new(
@@ -186,7 +188,7 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
             ),
             functions: countable(functions),
             units: countable(units),
-            requests: countable(requests),
+            requests,
             commands,
             holders: countable(holders),
             fallbacks,
@@ -195,9 +197,9 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
             staging: None,
             sequence: 0,
             backlog: Backlog::NONE,
-            hunger: Hunger::Nobody,
-            newest: 0,
-            freed: 0,
+            free,
+            ended: Line::EMPTY,
+            hungry: 0,
             bring_ups: false,
             rail_off: None,
             next_timer: Instant::NEVER,
@@ -246,25 +248,39 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
     /// interrupt comes before.
     #[inline]
     pub fn poll(&mut self) -> Instant {
+        let (_, wake) = self.look();
+        wake
+    }
+
+    /// Does what is due, and says whether anything was, and when it wants to be called again.
+    #[inline]
+    fn look(&mut self) -> (bool, Instant) {
         let now = self.platform.now();
         if now < self.next_timer && !self.bus.is_due(now) {
-            return self.bus.next_wake().min(self.next_timer);
+            return (false, self.next_wake());
         }
-        self.work(now)
+        (true, self.work(now))
+    }
+
+    /// When it wants to be called again, as of the last poll and all that was begun since.
+    #[inline]
+    fn next_wake(&self) -> Instant {
+        self.bus.next_wake().min(self.next_timer)
     }
 
     /// A poll that finds something, most likely.
     #[inline(never)]
     fn work(&mut self, now: Instant) -> Instant {
+        let mut end = TransferEnd::NONE;
         for _ in 0..POLL_BUDGET {
-            if let Some(end) = self.bus.take_end() {
+            if self.bus.take_end(&mut end) {
                 self.transfer_ended(&end, now);
                 continue;
             }
             match self.bus.poll(now) {
                 Some(event) => self.dispatch(event, now),
                 None if now >= self.next_timer => self.run_timers(now),
-                None => return self.bus.next_wake().min(self.next_timer),
+                None => return self.next_wake(),
             }
         }
         now

@@ -1,7 +1,7 @@
 //! The queue face: requests in, completions out.
 
 use super::Host;
-use super::schedule::Hunger;
+use crate::block::line::Line;
 use crate::block::queue::{
     Completion, DiskId, HolderId, Operation, RequestId, RequestSlot, RequestState,
 };
@@ -26,8 +26,6 @@ pub(super) struct Backlog {
     /// Requests that have not ended, and those of them that are no reads.
     pub(super) waiting: usize,
     pub(super) changes: usize,
-    /// Requests that have ended and whose completion was not taken.
-    pub(super) completions: usize,
 }
 
 impl Backlog {
@@ -35,25 +33,30 @@ impl Backlog {
     pub(super) const NONE: Self = Self {
         waiting: 0,
         changes: 0,
-        completions: 0,
     };
 
-    /// Ends a request that has nothing in flight.
+    /// Ends a request that waits, has nothing in flight and wants nothing any more.
     #[inline]
-    pub(super) fn end(&mut self, slot: &mut RequestSlot, result: Result<(), BlockError>) {
-        if !slot.is_waiting() {
+    pub(super) fn end(
+        &mut self,
+        ended: &mut Line,
+        requests: &mut [RequestSlot],
+        index: u8,
+        result: Result<(), BlockError>,
+    ) {
+        let Some(slot) = requests.get_mut(usize::from(index)) else {
             return;
-        }
+        };
         self.waiting = self.waiting.saturating_sub(1);
         let changes = usize::from(!slot.operation.is_read());
         self.changes = self.changes.saturating_sub(changes);
         slot.state = RequestState::Ended(result);
         slot.memory = None;
-        if !slot.is_blocking {
-            self.completions += 1;
-        }
         if let (Ok(()), Some(buffer)) = (result, slot.buffer.as_mut()) {
             buffer.note_transfer();
+        }
+        if !slot.is_blocking {
+            ended.join(requests, index);
         }
     }
 }
@@ -95,19 +98,16 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         self.submit_for(disk, operation, memory, holder, Waiter::Queue)
     }
 
-    /// The next completion of any disk, in the order of the request slots, round and round: none waits
-    /// longer than all others take.
+    /// The next completion of any disk, in the order in which the requests have ended.
+    #[inline]
     pub fn take_completion(&mut self) -> Option<Completion> {
-        if self.backlog.completions == 0 {
-            return None;
-        }
-        let index = self.ended_request()?;
-        let slot = self.requests.get_mut(index)?;
+        let index = self.ended.take(self.requests)?;
+        let slot = self.requests.get_mut(usize::from(index))?;
         let RequestState::Ended(result) = slot.state else {
             return None;
         };
         let id = RequestId {
-            index: index as u8,
+            index,
             sequence: slot.sequence,
         };
         let completion = Completion {
@@ -117,33 +117,8 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             buffer: slot.buffer.take(),
         };
         slot.state = RequestState::Free;
-        self.backlog.completions -= 1;
-        self.freed = id.index;
+        self.free.cut_in(self.requests, index);
         Some(completion)
-    }
-
-    /// A request of the queue face that has ended: the next one behind the one that was taken last, so that a
-    /// long queue is not looked through from its start each time; or that one again, if it is the only one.
-    #[inline]
-    fn ended_request(&self) -> Option<usize> {
-        let ended =
-            |slot: &RequestSlot| matches!(slot.state, RequestState::Ended(_)) && !slot.is_blocking;
-        let others = self.backlog.completions > 1;
-        let start = usize::from(self.freed) + usize::from(others);
-        let behind = self.requests.get(start..).unwrap_or_default();
-        let behind = behind.iter().position(ended).map(|index| start + index);
-        behind.or_else(|| self.requests.iter().position(ended))
-    }
-
-    /// A free slot: the one that was freed last, as a rule.
-    #[inline]
-    fn free_request(&self) -> Option<usize> {
-        let free = |slot: &RequestSlot| matches!(slot.state, RequestState::Free);
-        let last = usize::from(self.freed);
-        match self.requests.get(last) {
-            Some(slot) if free(slot) => Some(last),
-            _ => self.requests.iter().position(free),
-        }
     }
 
     /// Size and nature of a disk.
@@ -183,8 +158,9 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             }
             other => unit.admit_other(other, length)?,
         };
-        let index = self.free_request().ok_or(BlockError::QueueFull)?;
-        let slot = self.requests.get_mut(index).ok_or(BlockError::QueueFull)?;
+        let index = self.free.take(self.requests).ok_or(BlockError::QueueFull)?;
+        let slot = self.requests.get_mut(usize::from(index));
+        let slot = slot.ok_or(BlockError::QueueFull)?;
         self.sequence = self.sequence.wrapping_add(1);
         slot.state = RequestState::Waiting;
         slot.sequence = self.sequence;
@@ -196,24 +172,19 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         slot.holder = holder;
         slot.is_blocking = waiter == Waiter::Call;
         let id = RequestId {
-            index: index as u8,
+            index,
             sequence: self.sequence,
         };
         let is_first = self.backlog.waiting == 0;
         self.backlog.waiting += 1;
         self.backlog.changes += usize::from(!operation.is_read());
-        self.newest = id.index;
         // Whoever waits has its command, and reads are in nobody's way.
-        let is_free = self.hunger == Hunger::Nobody && self.backlog.changes == 0;
+        let is_free = self.hungry == 0 && self.backlog.changes == 0;
         let now = self.platform.now();
         if is_ready && (is_first || is_free) {
-            self.schedule_alone(function, id.index, now);
+            self.schedule_alone(function, index, now);
         } else {
-            self.hunger = match self.hunger {
-                Hunger::Nobody => Hunger::Newest,
-                Hunger::Newest | Hunger::Several if is_first => Hunger::Newest,
-                Hunger::Newest | Hunger::Several => Hunger::Several,
-            };
+            self.note_hunger(index);
             self.schedule(function, now);
         }
         Ok(id)
@@ -231,9 +202,13 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             if let Err(error) = result {
                 slot.failed.get_or_insert(error);
             }
-            return;
+            return self.note_hunger(index);
         }
-        self.backlog.end(slot, result);
+        if slot.is_in_line {
+            self.leave_line(index);
+        }
+        self.backlog
+            .end(&mut self.ended, self.requests, index, result);
     }
 
     /// The buffers of a unit's requests are not given back: dropping one leaks its memory, which is
@@ -269,6 +244,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             RequestState::Ended(result) if slot.sequence == id.sequence => {
                 slot.state = RequestState::Free;
                 slot.is_blocking = false;
+                self.free.cut_in(self.requests, id.index);
                 Some(result)
             }
             _ => None,

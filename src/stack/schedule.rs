@@ -3,6 +3,7 @@
 
 use super::{FunctionSlot, Host};
 use crate::block::BlockError;
+use crate::block::line::{Line, NOBODY};
 use crate::block::queue::{Operation, Piece, RequestSlot};
 use crate::dma::{Dma, MapError};
 use crate::platform::Platform;
@@ -13,17 +14,6 @@ use crate::scsi::unit::{Next, UnitEntry, UnitState, has_relapsed, transport_fail
 use crate::storage::uas::transport::Tools;
 use crate::time::{Duration, Instant};
 use crate::usb::Driver;
-
-/// Which requests may want a command. Whoever begins to want one says so; looking for one finds out
-/// that nobody does.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Hunger {
-    Nobody,
-    /// None but the newest.
-    Newest,
-    /// Any number of them.
-    Several,
-}
 
 #[inline]
 fn wants_command(slot: &RequestSlot) -> bool {
@@ -96,13 +86,12 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     /// The same where nobody but one request wants a command, and its unit is ready: it needs no search.
     #[inline(always)]
     pub(super) fn schedule_alone(&mut self, function: u8, request: u8, now: Instant) {
-        self.hunger = Hunger::Newest;
         if self.bring_ups || !self.is_idle(function) {
+            self.note_hunger(request);
             return self.schedule(function, now);
         }
-        self.hunger = Hunger::Nobody;
         let room = self.issue_request(function, request, now);
-        if room == Room::Perhaps && self.hunger != Hunger::Nobody {
+        if room == Room::Perhaps && self.hungry != 0 {
             self.schedule(function, now);
         }
     }
@@ -134,26 +123,42 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
 
     /// The oldest waiting request on a unit of the function that may have a command now.
     #[inline]
-    fn next_request(&mut self, function: u8) -> Option<u8> {
-        match self.hunger {
-            Hunger::Nobody => None,
-            Hunger::Newest => {
-                let slot = self.requests.get(usize::from(self.newest))?;
-                if !wants_command(slot) {
-                    self.hunger = Hunger::Nobody;
-                    return None;
-                }
-                self.is_next(slot, function).then_some(self.newest)
-            }
-            Hunger::Several => self.oldest_request(function),
+    fn next_request(&self, function: u8) -> Option<u8> {
+        if self.hungry == 0 {
+            return None;
         }
+        self.oldest_request(function)
     }
 
-    /// Whether a request that wants a command may have one of the function now.
-    #[inline]
-    fn is_next(&self, slot: &RequestSlot, function: u8) -> bool {
-        self.is_unit_of(slot.disk.index, function)
-            && (self.backlog.changes == 0 || !self.takes_several(function) || !self.must_wait(slot))
+    /// The same where somebody waits. Whoever is first in line nearly always may have one.
+    #[inline(never)]
+    fn oldest_request(&self, function: u8) -> Option<u8> {
+        let mut oldest: Option<(u32, u8)> = None;
+        for unit in self.units.iter() {
+            let is_its = unit.function == function && !unit.line.is_empty();
+            // One that is being opened again gets none.
+            if is_its && (unit.is_ready() || unit.before.is_none()) {
+                let first = self.first_in(unit.line, function);
+                oldest = match (oldest, first) {
+                    (Some(one), Some(other)) if one.0 >= other.0 => Some(one),
+                    (one, other) => other.or(one),
+                };
+            }
+        }
+        oldest.map(|(_, index)| index)
+    }
+
+    /// The oldest request of a line that is in nobody's way, and its age.
+    fn first_in(&self, line: Line, function: u8) -> Option<(u32, u8)> {
+        let mut next = line.first();
+        while let Some(index) = next {
+            let slot = self.requests.get(usize::from(index))?;
+            if self.backlog.changes == 0 || !self.takes_several(function) || !self.must_wait(slot) {
+                return Some((self.age(slot), index));
+            }
+            next = (slot.behind != NOBODY).then_some(slot.behind);
+        }
+        None
     }
 
     #[inline]
@@ -162,40 +167,71 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         slot.is_some_and(|slot| slot.function.takes_several())
     }
 
+    /// Sequence numbers wrap: the difference tells the order.
+    #[inline]
+    fn age(&self, slot: &RequestSlot) -> u32 {
+        self.sequence.wrapping_sub(slot.sequence)
+    }
+
+    /// Puts a request in line, or takes it out, as it wants a command now or not. To be called after all that may
+    /// have changed it.
     #[inline(never)]
-    fn oldest_request(&mut self, function: u8) -> Option<u8> {
-        let mut oldest: Option<(u32, u8)> = None;
-        self.hunger = Hunger::Nobody;
-        for (index, slot) in (0_u8..).zip(self.requests.iter()) {
-            if !wants_command(slot) {
-                continue;
-            }
-            self.hunger = Hunger::Several;
-            // Sequence numbers wrap: the difference tells the order.
-            let age = self.sequence.wrapping_sub(slot.sequence);
-            if oldest.is_none_or(|(oldest, _)| age > oldest) && self.is_next(slot, function) {
-                oldest = Some((age, index));
-            }
+    pub(super) fn note_hunger(&mut self, request: u8) {
+        let Some(slot) = self.requests.get(usize::from(request)) else {
+            return;
+        };
+        match (wants_command(slot), slot.is_in_line) {
+            (true, false) => self.join_line(request),
+            (false, true) => self.leave_line(request),
+            _ => {}
         }
-        oldest.map(|(_, index)| index)
+    }
+
+    /// Puts a request in the line of its disk, behind those that are older.
+    fn join_line(&mut self, request: u8) {
+        let Some(slot) = self.requests.get_mut(usize::from(request)) else {
+            return;
+        };
+        let Some(unit) = self.units.get_mut(usize::from(slot.disk.index)) else {
+            return;
+        };
+        slot.is_in_line = true;
+        self.hungry += 1;
+        let newest = self.sequence;
+        let age = newest.wrapping_sub(slot.sequence);
+        let last = unit.line.last().map(usize::from);
+        let last = last.and_then(|last| self.requests.get(last));
+        let is_younger = |other: &RequestSlot| newest.wrapping_sub(other.sequence) < age;
+        if last.is_some_and(is_younger) {
+            unit.line.join_before(self.requests, request, is_younger);
+        } else {
+            unit.line.join(self.requests, request);
+        }
+    }
+
+    /// Takes a request out of the line of its disk.
+    #[inline]
+    pub(super) fn leave_line(&mut self, request: u8) {
+        let Some(slot) = self.requests.get_mut(usize::from(request)) else {
+            return;
+        };
+        slot.is_in_line = false;
+        let index = usize::from(slot.disk.index);
+        self.hungry = self.hungry.saturating_sub(1);
+        if let Some(unit) = self.units.get_mut(index) {
+            unit.line.leave(self.requests, request);
+        }
     }
 
     /// Whether an older request of the same unit is in a request's way.
     #[inline(never)]
     fn must_wait(&self, slot: &RequestSlot) -> bool {
-        let age = self.sequence.wrapping_sub(slot.sequence);
+        let age = self.age(slot);
         self.requests.iter().any(|other| {
             other.is_waiting()
                 && other.disk == slot.disk
-                && self.sequence.wrapping_sub(other.sequence) > age
+                && self.age(other) > age
                 && other.conflicts(slot)
-        })
-    }
-
-    /// Whether a unit is one of the function's, and not being opened again.
-    fn is_unit_of(&self, unit: u8, function: u8) -> bool {
-        self.units.get(usize::from(unit)).is_some_and(|entry| {
-            entry.function == function && (entry.is_ready() || entry.before.is_none())
         })
     }
 
@@ -243,12 +279,14 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             Ok(command) => command,
             Err(error) => return self.not_even_issued(request, error),
         };
-        if slot.wants_command() {
-            // It is longer than one command.
-            self.hunger = Hunger::Several;
-        }
         let client = Client::request(request, slot.piece);
+        let is_longer = slot.wants_command();
         let left = carrier.time_left(slot.interruptions != 0, self.policy.episode, now);
+        if slot.is_in_line && !is_longer {
+            slot.is_in_line = false;
+            self.hungry = self.hungry.saturating_sub(1);
+            unit.line.leave(self.requests, request);
+        }
         command.timeout = command.timeout.min(left);
         let tools = Tools {
             bus: &mut self.bus,
@@ -259,6 +297,9 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         match carrier.begin(tools, &command, client) {
             Ok((room, deadline)) => {
                 self.wake_at(deadline);
+                if is_longer {
+                    self.note_hunger(request);
+                }
                 room
             }
             Err(error) => {
@@ -284,7 +325,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                 let client = Client::request(request, slot.piece);
                 let left = self.time_left(function, interrupted, now);
                 command.timeout = command.timeout.min(left);
-                self.hunger = Hunger::Several;
+                self.note_hunger(request);
                 self.begin_rarely(function, client, &command, now)
             }
             Err(error) => self.not_even_issued(request, error),
@@ -344,7 +385,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         error: TransportError,
         now: Instant,
     ) -> Room {
-        match error {
+        let room = match error {
             TransportError::Busy => {
                 self.not_issued(client, request);
                 Room::None
@@ -356,7 +397,11 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                 self.client_told(function, client, Err(error), now);
                 Room::Perhaps
             }
+        };
+        if client.kind == ClientKind::Request {
+            self.note_hunger(client.index);
         }
+        room
     }
 
     /// Begins a command with a piece of the pool in place of the caller's memory.
@@ -385,7 +430,6 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     /// A function had no room for a command after all.
     #[cold]
     fn not_issued(&mut self, client: Client, request: &Request) {
-        self.hunger = Hunger::Several;
         match client.kind {
             ClientKind::Unit => {
                 if let Some(entry) = self.units.get_mut(usize::from(client.index))
@@ -415,16 +459,17 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         now: Instant,
     ) {
         match self.requests.get_mut(usize::from(request)) {
-            Some(slot) if slot.ends_with(piece) => {
+            Some(slot) if slot.is_waiting() && slot.ends_with(piece) => {
                 slot.in_flight = 0;
-                self.backlog.end(slot, Ok(()));
+                self.backlog
+                    .end(&mut self.ended, self.requests, request, Ok(()));
             }
             _ => {
                 let status = Status::Good;
                 self.request_ended(request, piece, Ok(Completion { status, moved }), now);
             }
         }
-        if self.hunger != Hunger::Nobody || self.bring_ups {
+        if self.hungry != 0 || self.bring_ups {
             self.schedule(function, now);
         }
     }
@@ -437,7 +482,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         if slot.is_some_and(|slot| slot.function.takes_several()) {
             self.others_ended(function, now);
         }
-        if self.backlog.waiting != 0 || self.bring_ups {
+        if self.hungry != 0 || self.bring_ups {
             self.schedule(function, now);
         }
     }
@@ -530,7 +575,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         }
         match slot.settle() {
             Some(result) => self.end_request(request, result),
-            None => self.hunger = Hunger::Several,
+            None => self.note_hunger(request),
         }
     }
 
@@ -546,7 +591,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         };
         let has_relapsed = outcome.is_ok_and(|completion| has_relapsed(&completion.status));
         match unit.request_ended(piece, slot, outcome) {
-            None => self.hunger = Hunger::Several,
+            None => self.note_hunger(request),
             Some(result) => {
                 let result = self.weigh_flush(request, result);
                 self.end_request(request, result);

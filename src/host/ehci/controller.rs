@@ -498,12 +498,18 @@ impl<B: Bus> HostController for Ehci<'_, B> {
     }
 
     #[inline]
-    fn take_end(&mut self) -> Option<TransferEnd> {
+    fn take_end(&mut self, end: &mut TransferEnd) -> bool {
         if self.active.set().is_empty() {
-            return None;
+            return false;
         }
         self.active.restart_if_over();
-        self.take_good_end()
+        match self.take_good_end() {
+            Some(found) => {
+                *end = found;
+                true
+            }
+            None => false,
+        }
     }
 
     /// Completions are in memory, not in a queue that could fill up.

@@ -354,7 +354,7 @@ impl<B: Bus> Endpoints for Ehci<'_, B> {
         }
     }
 
-    #[inline]
+    #[inline(never)]
     fn retire(&mut self, endpoint: EndpointHandle) {
         let place = self.endpoints.get_mut(usize::from(endpoint.index));
         if let Some(found) = place.filter(|found| found.generation == endpoint.generation) {

@@ -116,11 +116,8 @@ impl<B: Bus> HostController for Xhci<'_, B> {
     }
 
     #[inline]
-    fn take_end(&mut self) -> Option<TransferEnd> {
-        if !self.has_events() {
-            return None;
-        }
-        self.take_good_end()
+    fn take_end(&mut self, end: &mut TransferEnd) -> bool {
+        self.take_good_end(end)
     }
 
     #[inline]

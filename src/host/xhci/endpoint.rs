@@ -344,10 +344,11 @@ impl<B: Bus> Endpoints for Xhci<'_, B> {
 
     #[inline]
     fn retire(&mut self, endpoint: EndpointHandle) {
-        if let Ok(endpoint) = endpoint_at(self.endpoints, endpoint)
-            && let Some(transfers) = &mut endpoint.transfers
+        if let Ok(record) = endpoint_at(self.endpoints, endpoint)
+            && let Some(transfers) = &mut record.transfers
+            && !transfers.retire_all()
         {
-            transfers.retire(&mut self.records);
+            self.retire_some(endpoint);
         }
     }
 
@@ -391,6 +392,17 @@ impl<B: Bus> Xhci<'_, B> {
         handling: Handling,
     ) -> Result<(), HostError> {
         self.send(endpoint, &handling.of(token, &segment))
+    }
+
+    /// Retires the quiet transfers of an endpoint whose newest one is not quiet.
+    #[cold]
+    #[inline(never)]
+    fn retire_some(&mut self, endpoint: EndpointHandle) {
+        if let Ok(endpoint) = endpoint_at(self.endpoints, endpoint)
+            && let Some(transfers) = &mut endpoint.transfers
+        {
+            transfers.retire(&mut self.records);
+        }
     }
 
     /// The endpoint is open, its device is not being closed, and no operation is under way.

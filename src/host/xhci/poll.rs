@@ -73,18 +73,16 @@ impl<B: Bus> Xhci<'_, B> {
     /// Takes the next event if it is the good end of a transfer that is not a control transfer, which is what
     /// most polls are for.
     #[inline]
-    pub(super) fn take_good_end(&mut self) -> Option<TransferEnd> {
-        let mut end = TransferEnd::NONE;
+    pub(super) fn take_good_end(&mut self, end: &mut TransferEnd) -> bool {
         loop {
-            match self.take_one(&mut end) {
-                Taken::End => return Some(end),
+            match self.take_one(end) {
+                Taken::End => return true,
                 Taken::Silently => {}
-                Taken::Nothing => return None,
+                Taken::Nothing => return false,
             }
         }
     }
 
-    /// Writes the end where it is wanted, so that it is not moved from hand to hand.
     #[inline(never)]
     fn take_one(&mut self, end: &mut TransferEnd) -> Taken {
         self.try_one(end).unwrap_or(Taken::Nothing)

@@ -460,20 +460,18 @@ impl TransferRing {
         }
     }
 
-    /// Counts all transfers up to the newest quiet one as done.
+    /// Counts all transfers as done, if the newest is a quiet one. `false`: nothing was done.
     #[inline]
-    pub(super) fn retire(&mut self, records: &mut Records<'_>) {
-        if self.chain.drop_quiet() {
+    pub(super) fn retire_all(&mut self) -> bool {
+        let is_quiet = self.chain.drop_quiet();
+        if is_quiet {
             self.ring.give_all_back();
-        } else if self.chain.count() != 0 {
-            self.retire_some(records);
         }
+        is_quiet
     }
 
-    /// The same where the newest transfer is not a quiet one.
-    #[cold]
-    #[inline(never)]
-    fn retire_some(&mut self, records: &mut Records<'_>) {
+    /// Counts all transfers up to the newest quiet one as done.
+    pub(super) fn retire(&mut self, records: &mut Records<'_>) {
         let (mut number, mut blocks) = (0, 0);
         let mut done = (0, 0);
         while let Some(record) = records.get(&self.chain, number) {

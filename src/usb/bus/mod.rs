@@ -210,7 +210,7 @@ impl<'s, C: Driver> Bus<'s, C> {
     /// told how far its events were taken; [`Bus::next_wake`] says whether there is more at once.
     ///
     /// Events come before timers: what has ended in time, but was not told of, has not timed out.
-    #[inline(never)]
+    #[inline]
     pub fn poll(&mut self, now: Instant) -> Option<BusEvent> {
         // At the end of nearly every poll nothing is left but to say so.
         if self.cut_short == Instant::NEVER && now < self.next_timer && self.end_turns(now) {
@@ -266,27 +266,51 @@ impl<'s, C: Driver> Bus<'s, C> {
     }
 
     /// Takes the good end of a function's transfer if that is what [`Bus::poll`] would find, by a shorter way.
-    /// `None` says nothing.
+    /// `false` says nothing.
     #[inline]
-    pub fn take_end(&mut self) -> Option<TransferEnd> {
-        if self.taken == SHARE {
-            return None;
-        }
-        let mut before: Option<&C> = None;
-        for slot in self.controllers.get_mut(self.cursor..)? {
-            let driver = slot.driver.as_mut()?;
-            if before.is_some_and(HostController::has_events) {
-                // Something else comes first.
-                return None;
+    pub fn take_end(&mut self, end: &mut TransferEnd) -> bool {
+        let slot = self.controllers.get_mut(self.cursor);
+        let driver = slot.and_then(|slot| slot.driver.as_mut());
+        match driver {
+            Some(driver) if self.taken != SHARE => {
+                if !driver.take_end(end) {
+                    return self.take_end_behind(end);
+                }
             }
-            if let Some(end) = driver.take_end() {
+            _ => return false,
+        }
+        self.taken += 1;
+        // Control transfers do not end so; whatever else there was, nobody waits for it.
+        token::is_of_function(end.token)
+    }
+
+    /// The same of the controllers behind the one whose turn it is, which has no such end.
+    #[inline]
+    fn take_end_behind(&mut self, end: &mut TransferEnd) -> bool {
+        let next = self.controllers.get(self.cursor + 1);
+        if next.is_none_or(|slot| slot.driver.is_none()) {
+            return false;
+        }
+        self.take_end_of_others(end)
+    }
+
+    #[inline(never)]
+    fn take_end_of_others(&mut self, end: &mut TransferEnd) -> bool {
+        let rest = self.controllers.get_mut(self.cursor..).unwrap_or_default();
+        let mut drivers = rest.iter_mut().map_while(|slot| slot.driver.as_mut());
+        let mut before = drivers.next();
+        for driver in drivers {
+            if before.is_some_and(|before| before.has_events()) {
+                // Something else comes first.
+                return false;
+            }
+            if driver.take_end(end) {
                 self.taken += 1;
-                // Control transfers do not end so; whatever else there was, nobody waits for it.
-                return token::is_of_function(end.token).then_some(end);
+                return token::is_of_function(end.token);
             }
             before = Some(driver);
         }
-        None
+        false
     }
 
     /// Gives every controller its turn, up to the first event that a driver must know.

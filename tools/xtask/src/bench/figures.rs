@@ -131,8 +131,10 @@ const MAINTAINED_LIMITS: [(&str, &str, f64); 5] = [
     ("sw1m.1", "1 MiB write", 42_000.0),
     ("sw1m-owned.1", "1 MiB write, owned buffer", 42_000.0),
 ];
-/// The load that a slower disk tells the cost of waiting by.
+/// The load that a slower disk tells the cost of waiting by, through the blocking face.
 pub(super) const WAITING: &str = "rr4k.1";
+/// The same through the queue face, whose caller looks for completions after each poll.
+pub(super) const WAITING_OWNED: &str = "rr4k-owned.1";
 /// Loads without a limit of their own.
 const COHERENT_OTHERS: [(&str, &str); 4] = [
     ("rw4k.1", "4 KiB random write"),
@@ -158,8 +160,12 @@ fn cost(runs: &Runs) -> Result<Vec<Figure>> {
         let value = runs.maintained.sample(name)?.each("insn")?;
         figures.push(figure("interrupt, cache maintenance", what, value).at_most(limit));
     }
-    let waiting = cost_of_waiting(runs.polled.sample(WAITING)?, runs.slow.sample(WAITING)?)?;
+    let (borrowed, owned) = (waiting(runs, WAITING)?, waiting(runs, WAITING_OWNED)?);
     for (name, what, limit) in COHERENT_LIMITS {
+        let waiting = match name.contains("-owned") {
+            true => owned,
+            false => borrowed,
+        };
         let value = without_waiting(runs.polled.sample(name)?, waiting)?;
         figures.push(figure("polling, coherent, less empty polls", what, value).at_most(limit));
     }
@@ -169,10 +175,20 @@ fn cost(runs: &Runs) -> Result<Vec<Figure>> {
     Ok(figures)
 }
 
+/// What an empty poll of a load costs, with its wait.
+fn waiting(runs: &Runs, load: &str) -> Result<f64> {
+    let [borrowed, owned] = &runs.slow;
+    let slow = match load {
+        WAITING_OWNED => owned,
+        _ => borrowed,
+    };
+    cost_of_waiting(runs.polled.sample(load)?, slow.sample(load)?)
+}
+
 fn polls(runs: &Runs) -> Result<Vec<Figure>> {
     let poll = |report: &Report| -> Result<f64> { report.sample("poll.1")?.each("insn") };
     let (alone, crowded) = (poll(&runs.polled)?, poll(&runs.crowded)?);
-    let waiting = cost_of_waiting(runs.polled.sample(WAITING)?, runs.slow.sample(WAITING)?)?;
+    let waiting = waiting(runs, WAITING)?;
     let figure = |what, value| Figure::new(Part::Poll, what, value, "instructions");
     let asleep = poll(&runs.coherent)?;
     Ok(vec![

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
+use super::figures::{WAITING, WAITING_OWNED};
 use super::sample::Report;
 use super::traffic::{self, Traffic};
 use super::weight::{self, Weights};
@@ -54,8 +55,8 @@ pub struct Runs {
     pub maintained: Report,
     /// Polling, hardware-coherent.
     pub polled: Report,
-    /// As `polled`, with a slower disk.
-    pub slow: Report,
+    /// As `polled`, with a slower disk: one load through each face, whose loops wait at a cost of their own.
+    pub slow: [Report; 2],
     /// Polling, beside [`IDLE`] idle controllers.
     pub crowded: Report,
     /// As `coherent`, built for size.
@@ -82,6 +83,15 @@ impl Runs {
         let small = image::build_flavour(board, &SMALL)?;
         let weights = weight::weigh_all(board, &board::named(ehci::BOARD)?)?;
         let long = if options.quick { 1 } else { LONG };
+        let slow = |load: &str| {
+            Run::new(board, format!("polling, coherent, slow disk, {load}"), fast)
+                .words(&format!(
+                    "rootport.wait=polling rootport.dma=coherent rootport.only={load}"
+                ))
+                .slow()
+                .with(&COUNTED_AWAKE)
+                .report()
+        };
         Ok(Self {
             coherent: Run::new(board, "asleep, coherent", fast)
                 .words("rootport.wait=asleep rootport.dma=coherent")
@@ -95,11 +105,7 @@ impl Runs {
                 .words("rootport.wait=polling rootport.dma=coherent")
                 .with(&COUNTED_AWAKE)
                 .report()?,
-            slow: Run::new(board, "polling, coherent, slow disk", fast)
-                .words("rootport.wait=polling rootport.dma=coherent rootport.only=rr4k.1")
-                .slow()
-                .with(&COUNTED_AWAKE)
-                .report()?,
+            slow: [slow(WAITING)?, slow(WAITING_OWNED)?],
             crowded: Run::new(board, "polling, beside idle controllers", fast)
                 .words("rootport.wait=polling rootport.dma=coherent")
                 .with(&COUNTED_AWAKE)
