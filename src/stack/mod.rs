@@ -39,6 +39,7 @@ use crate::storage::function::Function;
 use crate::storage::ladder::Ladder;
 use crate::storage::quirks::Overrides;
 use crate::storage::uas::CommandSlot;
+use crate::storage::uas::transport::Tools;
 use crate::storage::usage::Usage;
 use crate::time::{Duration, Instant};
 use crate::usb::bus::countable;
@@ -256,6 +257,7 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
     #[inline]
     fn look(&mut self) -> (bool, Instant) {
         let now = self.platform.now();
+        self.kick(now);
         if now < self.next_timer && !self.bus.is_due(now) {
             return (false, self.next_wake());
         }
@@ -280,10 +282,33 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
             match self.bus.poll(now) {
                 Some(event) => self.dispatch(event, now),
                 None if now >= self.next_timer => self.run_timers(now),
-                None => return self.next_wake(),
+                None => {
+                    self.kick(now);
+                    return self.next_wake();
+                }
             }
         }
         now
+    }
+
+    /// Tells the controllers of commands that were begun and that they were not told of yet.
+    #[inline]
+    fn kick(&mut self, now: Instant) {
+        if self.bus.take_promise() {
+            self.kick_functions(now);
+        }
+    }
+
+    #[inline(never)]
+    fn kick_functions(&mut self, now: Instant) {
+        for slot in self.functions.iter_mut() {
+            slot.function.kick(&mut Tools {
+                bus: &mut self.bus,
+                dma: &self.platform,
+                commands: self.commands,
+                now,
+            });
+        }
     }
 
     /// Polls until `done` says so or `timeout` has passed; `false` if it has.

@@ -63,7 +63,9 @@ impl Backlog {
 
 impl<P: Platform, C: Driver> Host<'_, P, C> {
     /// Submits a read or write of the whole `buffer`, or a flush without one. The completion is
-    /// taken with [`Host::take_completion`] after a [`Host::poll`].
+    /// taken with [`Host::take_completion`] after a [`Host::poll`]. While others of the disk are in flight it
+    /// may be that poll that the controller is told by, so that several share a doorbell: whoever submits
+    /// polls before it sleeps.
     ///
     /// # Errors
     ///
@@ -186,6 +188,10 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         } else {
             self.note_hunger(index);
             self.schedule(function, now);
+        }
+        if waiter == Waiter::Call {
+            // It waits before it polls.
+            self.kick(now);
         }
         Ok(id)
     }

@@ -435,6 +435,13 @@ impl Function {
         }
     }
 
+    /// Tells the controller of commands that were begun and that it was not told of yet.
+    pub fn kick<C: Driver, D: Dma>(&mut self, tools: &mut Tools<'_, '_, C, D>) {
+        if let Carrier::Uas(transport) = &mut self.carrier {
+            transport.kick(tools);
+        }
+    }
+
     /// Begins a command. The function is idle.
     ///
     /// # Errors

@@ -313,6 +313,24 @@ impl<B: Bus> Endpoints for Xhci<'_, B> {
     }
 
     #[inline(never)]
+    fn submit_segment(
+        &mut self,
+        endpoint: EndpointHandle,
+        token: Token,
+        segment: Segment,
+        handling: Handling,
+    ) -> Result<(), HostError> {
+        let place = self.endpoints.get_mut(usize::from(endpoint.index));
+        if let Some(record) = place.filter(|record| record.takes_transfers(endpoint))
+            && let Some(ring) = record.ring(self.streams, handling.stream)
+            && ring.submit_segment(&mut self.records, token, segment, handling.report)
+        {
+            return Ok(());
+        }
+        self.submit(endpoint, &handling.of(token, &segment))
+    }
+
+    #[inline(never)]
     fn hold_segment(
         &mut self,
         endpoint: EndpointHandle,

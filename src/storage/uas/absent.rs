@@ -37,6 +37,11 @@ impl Transport {
     }
 
     /// Never called.
+    pub fn kick<C: Driver, D: Dma>(&mut self, _tools: &mut Tools<'_, '_, C, D>) {
+        match self.0 {}
+    }
+
+    /// Never called.
     #[must_use]
     pub fn takes_commands(&self) -> bool {
         match self.0 {}

@@ -7,6 +7,7 @@
 use super::ends::outcome_of;
 use super::machine::{Action, Cause, End, Input, Mode, UasPipe};
 use super::memory::slot_mut;
+use super::tags::TagSet;
 use super::transport::{QUIET, Tools, Transport, part};
 use super::wire::{CommandUnit, ScsiStatus, Tag, TaskFunction, TaskUnit};
 use crate::dma::{Dma, Mapping, Segment};
@@ -123,9 +124,9 @@ impl Transport {
     /// Sends a command behind its own transfers, its data being in one piece: what [`Transport::read_status`],
     /// [`Transport::queue_data`] and [`Transport::send`] do for nearly every command.
     #[inline(always)]
-    pub(super) fn send_whole<C: Driver>(
+    pub(super) fn send_whole<C: Driver, D: Dma>(
         &mut self,
-        bus: &mut Bus<'_, C>,
+        tools: &mut Tools<'_, '_, C, D>,
         tag: Tag,
         data: DataPhase,
         whole: Segment,
@@ -139,7 +140,7 @@ impl Transport {
         };
         let status = self.segment(self.layout.status(Some(tag)), self.layout.status_length())?;
         let unit = self.segment(self.layout.unit(tag), CommandUnit::LENGTH)?;
-        let driver = bus.transfer_driver(self.pipes.status.controller)?;
+        let driver = tools.bus.transfer_driver(self.pipes.status.controller)?;
         let told = handling(Direction::In, Report::Always);
         driver.send_segment(self.pipes.status.handle, token(part::STATUS), status, told)?;
         let (pipe, direction) = match data {
@@ -150,7 +151,27 @@ impl Transport {
         driver.send_segment(pipe.handle, token(part::DATA), whole, told)?;
         let (command, token) = (self.pipes.command.handle, token(part::COMMAND));
         let told = Handling::outward(self.report_of_unit());
+        if self.may_wait(tag) {
+            driver.submit_segment(command, token, unit, told)?;
+            if self.unsent_count == 0 {
+                self.unsent_since = tools.now;
+            }
+            self.unsent.insert(tag);
+            self.unsent_count += 1;
+            tools.bus.promise_kick();
+            return Ok(());
+        }
+        self.unsent = TagSet::EMPTY;
+        self.unsent_count = 0;
         driver.send_segment(command, token, unit, told)
+    }
+
+    /// Whether the controller need not be told of a command yet: it has others to go on with, and fewer
+    /// than a third of all wait.
+    #[inline(always)]
+    fn may_wait(&self, tag: Tag) -> bool {
+        let others = self.flying.without(self.unsent).without(TagSet::of(tag));
+        !others.is_empty() && self.unsent_count + 1 < self.tags.depth() / 3
     }
 
     /// A piece of the coherent memory.

@@ -51,6 +51,13 @@ impl TagSet {
         }
     }
 
+    /// One tag, up to [`MAX_TAGS`].
+    #[inline]
+    #[must_use]
+    pub const fn of(tag: Tag) -> Self {
+        Self(Self::bit(tag))
+    }
+
     /// Adds a tag, up to [`MAX_TAGS`].
     #[inline]
     pub fn insert(&mut self, tag: Tag) {

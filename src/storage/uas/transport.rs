@@ -9,7 +9,8 @@
 //!
 //! Everything that the device writes lands in memory that is checked before it is used. A command
 //! costs one interrupt, that of its status: its data end with an event and no interrupt, and the
-//! command unit quietly, but for one in `QUIET` that tells the controller's driver how far it is.
+//! command unit quietly, but for one in `QUIET` that tells the controller's driver how far it is. While
+//! others are in flight the controller is told of some commands at once, by [`Transport::kick`].
 
 use super::machine::{Counters, Machine, Mode};
 use super::memory::{CommandSlot, Layout, slot_mut};
@@ -34,6 +35,10 @@ pub(super) mod part {
     pub(in super::super) const STATUS: u16 = 2;
     pub(in super::super) const BITS: u32 = 2;
 }
+
+/// How long commands may wait for [`Transport::kick`] without getting more time. Policy: far below any
+/// command's own deadline.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// What a transport works with in every call.
 #[derive(Debug)]
@@ -85,6 +90,11 @@ pub struct Transport {
     pub(super) scratch: Option<Tag>,
     /// Command units sent without an event since the last one with.
     pub(super) quiet: u8,
+    /// Commands whose unit is queued, and of which the controller was not told yet.
+    pub(super) unsent: TagSet,
+    pub(super) unsent_count: u8,
+    /// Since when there is one.
+    pub(super) unsent_since: Instant,
     /// Not later than any deadline.
     pub(super) deadline: Instant,
     pub(super) task: Option<(Tag, Instant)>,
@@ -220,13 +230,35 @@ impl Transport {
         self.machine.begin_at_once(tag, request.lun, data);
         let mut tools = tools;
         let sent = match entered.whole {
-            Some(whole) => self.send_whole(tools.bus, tag, data, whole),
+            Some(whole) => self.send_whole(&mut tools, tag, data, whole),
             None => self.send_all(&mut tools, tag, data),
         };
         if sent.is_err() {
             self.get_stuck(tools.bus);
         }
         Ok(())
+    }
+
+    /// Tells the controller of the commands that it was not told of yet. They have no less time than others
+    /// because the caller took long to come by.
+    #[inline(never)]
+    pub fn kick<C: Driver, D: Dma>(&mut self, tools: &mut Tools<'_, '_, C, D>) {
+        if self.unsent_count == 0 {
+            return;
+        }
+        let waited = tools.now.since(self.unsent_since);
+        if waited > PAUSE {
+            for tag in self.unsent {
+                if let Some(slot) = slot_mut(tools.commands, self.base, tag) {
+                    slot.deadline = slot.deadline + waited;
+                }
+            }
+        }
+        self.unsent = TagSet::EMPTY;
+        self.unsent_count = 0;
+        if !self.quiescent {
+            tools.bus.kick(&self.pipes.command);
+        }
     }
 
     /// Gives a command a tag, maps its data, remembers whose it is and writes its unit.

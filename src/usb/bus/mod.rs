@@ -163,6 +163,8 @@ pub struct Bus<'s, C> {
     cut_short: Instant,
     /// When there is something to do at the latest: for the timers, or for a driver.
     wake: Instant,
+    /// A function's driver has queued transfers that the controller is to be told of soon.
+    owes_kick: bool,
 }
 
 /// The part of a table that its numbers, which are bytes, can count: 255 entries.
@@ -189,7 +191,24 @@ impl<'s, C: Driver> Bus<'s, C> {
             next_timer: Instant::from_micros(0),
             cut_short: Instant::NEVER,
             wake: Instant::from_micros(0),
+            owes_kick: false,
         }
+    }
+
+    /// Somebody will have to kick a pipe that it has queued something on.
+    #[inline]
+    pub fn promise_kick(&mut self) {
+        self.owes_kick = true;
+    }
+
+    /// Whether that was promised since the last call.
+    #[inline]
+    pub fn take_promise(&mut self) -> bool {
+        let owes_kick = self.owes_kick;
+        if owes_kick {
+            self.owes_kick = false;
+        }
+        owes_kick
     }
 
     /// Whether [`Bus::poll`] would find something. Touches nothing.

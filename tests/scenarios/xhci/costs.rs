@@ -1,13 +1,17 @@
 //! Accesses to the controller's registers that a request costs. The figures are printed
 //! (`cargo test … -- --nocapture`); what the bus carries is in `tests/throughput`.
 
+use rootport::block::Lba;
+use rootport::block::queue::Operation;
 use rootport::policy::{Policy, Queueing};
 use rootport_models::controller::xhci::Signal;
+use rootport_models::device::UasScript;
 use rootport_models::device::field::good_stick;
 use rootport_models::machine::Options;
 
 use super::{Driver, Faults, Interrupts, Traits, interrupting_by, usual};
-use crate::rig::{HIGH_PORT, POOL, Rig};
+use crate::rig::{FAST_PORT, FASTEST, HIGH_PORT, POOL, Rig};
+use crate::scenarios::uas::submit;
 
 /// Register reads and writes of a hundred reads, after some that are not counted.
 fn accesses((traits, driver): (Traits, Driver), queueing: Queueing) -> (u64, u64) {
@@ -47,4 +51,20 @@ fn polling_costs_two_doorbells() {
     let (reads, writes) = accesses((usual(), Driver::default()), Queueing::Eager);
     assert_eq!(reads, 0);
     assert!((200..=206).contains(&writes), "{writes} writes");
+}
+
+/// Status and data have a stream and a doorbell each; the commands of six requests share a pipe, and four
+/// doorbells: the first is told of at once, then every second, and the last by the next poll.
+#[test]
+fn commands_that_are_submitted_together_share_doorbells() {
+    let mut rig = Rig::default();
+    let disk = rig.disk(FAST_PORT, UasScript::new().speed(FASTEST).build());
+    let before = rig.machine.statistics(0).writes;
+    for lba in 0..6 {
+        submit(&mut rig, disk, Operation::Read(Lba(lba * 8)), 0);
+    }
+    let submitted = rig.machine.statistics(0).writes - before;
+    assert_eq!(submitted, 6 + 6 + 3);
+    rig.host.poll();
+    assert_eq!(rig.machine.statistics(0).writes - before, submitted + 1);
 }

@@ -1,17 +1,17 @@
 //! UAS disks at SuperSpeed: what is about their streams.
 
-use rootport::block::queue::Operation;
+use rootport::block::queue::{DiskId, Operation};
 use rootport::block::{BlockError, Lba};
 use rootport::policy::{Policy, UasFallback};
 use rootport::time::Duration;
 use rootport::usb::ControllerState;
-use rootport_models::controller::xhci::{CompletionFault, IdleStop, StreamStop};
+use rootport_models::controller::xhci::{CompletionFault, IdleStop, Signal, StreamStop};
 use rootport_models::device::scsi::pattern;
 use rootport_models::device::uas::{Manners, PrimeManner, TaskManner, What, on};
-use rootport_models::device::{BothScript, Link, Script, UasScript};
+use rootport_models::device::{BothScript, Link, MILLISECOND, SECOND, Script, UasDisk, UasScript};
 use rootport_models::machine::Options;
 
-use super::{Faults, Traits, usual};
+use super::{Faults, Interrupts, Traits, interrupting_by, usual};
 use crate::rig::{FAST_PORT, OTHER_PORT, POOL, Rig};
 use crate::scenarios::uas::{
     DEPTH, PATIENCE, READ, WRITE, all_good, driver, plugged, submit, through, through_on,
@@ -363,4 +363,42 @@ fn field_case_24_a_bridge_whose_streams_kill_the_controller_twice_is_used_over_b
         let remembered = uas_fallback == UasFallback::UntilRestart;
         assert_eq!(usage(&rig) != "uas", remembered);
     }
+}
+
+/// A disk that is slow to read, with one read under way, on a controller that
+/// interrupts. What is submitted next waits for a doorbell.
+fn with_a_read_under_way() -> (Rig, DiskId, UasDisk) {
+    let (traits, driver) = interrupting_by((Interrupts::Message, Signal::Message));
+    let options = Options::default();
+    let mut rig = Rig::made(options, traits, Faults::none(), POOL, driver);
+    let slow = on(READ, What::DelayStatus(100 * MILLISECOND));
+    let device = UasScript::new().speed(Link::Super).fault(slow).build();
+    let disk = rig.disk(FAST_PORT, device.clone());
+    submit(&mut rig, disk, Operation::Read(Lba(0)), 0);
+    rig.run(Duration::from_millis(1));
+    (rig, disk, device)
+}
+
+/// It submits, and does something else for longer than a command may take.
+#[test]
+fn commands_of_a_caller_that_comes_by_late_are_carried_out_and_not_given_up() {
+    let (mut rig, disk, device) = with_a_read_under_way();
+    submit(&mut rig, disk, Operation::Read(Lba(64)), 0);
+    let begun = device.exchanges().len();
+    rig.machine.advance(100 * SECOND);
+    assert_eq!(device.exchanges().len(), begun, "the second was not begun");
+    rig.run(Duration::from_secs(1));
+    for _ in 0..2 {
+        let completion = rig.host.take_completion().expect("both have ended");
+        assert_eq!(completion.result, Ok(()));
+    }
+    assert_eq!(device.tasks(), [], "none was aborted");
+}
+
+#[test]
+fn a_blocking_write_beside_a_queued_read_is_begun_at_once() {
+    let (mut rig, disk, _) = with_a_read_under_way();
+    let (result, took) = rig.timed(|rig| rig.write(disk, 64, &[1; 512]));
+    assert_eq!(result, Ok(()));
+    assert!(took < Duration::from_millis(50), "{took:?}");
 }
