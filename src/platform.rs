@@ -35,7 +35,8 @@ pub trait Platform: Dma {
 
     /// Waits until something may have happened, at the latest until `until`.
     ///
-    /// Called by the blocking face between polls. May return early, and at once. A platform with
+    /// Called by the blocking face between polls, and before the first one of a request: what happened since the
+    /// last `wait` ends it at once. May return early, and at once. A platform with
     /// interrupts sleeps here; one without spins for a moment.
     fn wait(&self, until: Instant);
 

@@ -57,7 +57,7 @@ impl<P: Platform, C: Driver> Borrowed<'_, '_, P, C> {
     #[inline]
     fn wait(mut self, id: RequestId) -> Result<(), BlockError> {
         // It may have ended where it was submitted; after that only a poll that finds something can end it. The
-        // first comes after a wait: nothing is faster than the controller's own word.
+        // first poll comes after a wait, which ends at once if the controller has something to say already.
         let mut result = self.host.take_result(id);
         let mut wake = self.host.next_wake();
         loop {

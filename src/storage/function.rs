@@ -351,7 +351,10 @@ impl Function {
                     return Progress::Unknown;
                 };
                 if kind != ClientKind::Request || !transport.ended_well(bus, dma, end) {
-                    return Progress::Unknown;
+                    return match transport.data_sent(bus, end) {
+                        true => Progress::Step,
+                        false => Progress::Unknown,
+                    };
                 }
                 *place = None;
                 Progress::Done {

@@ -232,6 +232,14 @@ impl Machine {
         passes
     }
 
+    /// Whether the good end of the data asks for the status to be read. `None`: [`Machine::step`] must find out what
+    /// it asks for.
+    #[inline]
+    #[must_use]
+    pub fn asks_for_status(&self) -> Option<bool> {
+        (self.phase == Phase::Transfer).then_some(matches!(self.status, StatusRead::Due))
+    }
+
     /// Takes the end of the data transfer, as [`Machine::step`] does, with what nearly every command is
     /// made of ahead of what may go wrong.
     #[inline]

@@ -403,6 +403,24 @@ impl Transport {
         true
     }
 
+    /// Takes the end of the data of a write where all of it went well: only the status is still to come. `false`:
+    /// nothing was done, as for [`Transport::ended_well`].
+    #[inline]
+    pub fn data_sent<C: Driver>(&mut self, bus: &mut Bus<'_, C>, end: &TransferEnd) -> bool {
+        let is_data = end.token == self.token_of(part::DATA) && end.outcome == Outcome::Complete;
+        if !is_data || !matches!(self.announced, DataPhase::Out(_)) {
+            return false;
+        }
+        match self.machine.asks_for_status() {
+            Some(true) if self.queue_status(bus).is_err() => return false,
+            Some(_) => {}
+            None => return false,
+        }
+        // What it asks for was done.
+        self.machine.data_ended(end.outcome, end.actual, None);
+        true
+    }
+
     /// A transfer of the transport has ended.
     pub fn transfer_ended<C: Driver>(
         &mut self,

@@ -100,6 +100,7 @@ impl Bench {
         for event in poll(&mut self.bus, self.now) {
             let (bus, lent, now) = (&mut self.bus, &self.lent, self.now);
             let ended = match event {
+                BusEvent::Transfer(end) if self.transport.data_sent(bus, &end) => None,
                 BusEvent::Transfer(end) if self.transport.ended_well(bus, lent, &end) => {
                     Some(Ok(Completion {
                         status: Status::Good,

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use super::figures::{Figure, Part};
+use super::figures::{BARE_WAITS, Figure, Part};
 use super::runs::{COUNTED, COUNTED_AWAKE, FAST, IDLE, Run};
 use super::sample::{Report, cost_of_waiting, without_waiting};
 use super::traffic::Traffic;
@@ -168,7 +168,7 @@ impl Machine {
         };
         let asleep = self.asleep.sample(LOAD)?.each("insn")?;
         let (fast, slow) = (self.polled.sample(LOAD)?, self.slow.sample(LOAD)?);
-        let polled = without_waiting(fast, cost_of_waiting(fast, slow)?)?;
+        let polled = without_waiting(fast, cost_of_waiting(fast, slow)?, BARE_WAITS)?;
         let maintained = self.maintained.sample(LOAD)?.each("insn")?;
         let mut figures = vec![
             cost("interrupt, coherent", asleep),

@@ -135,6 +135,8 @@ const MAINTAINED_LIMITS: [(&str, &str, f64); 5] = [
 pub(super) const WAITING: &str = "rr4k.1";
 /// The same through the queue face, whose caller looks for completions after each poll.
 pub(super) const WAITING_OWNED: &str = "rr4k-owned.1";
+/// The blocking face waits once before it polls.
+pub(super) const BARE_WAITS: f64 = 1.0;
 /// Loads without a limit of their own.
 const COHERENT_OTHERS: [(&str, &str); 4] = [
     ("rw4k.1", "4 KiB random write"),
@@ -162,11 +164,11 @@ fn cost(runs: &Runs) -> Result<Vec<Figure>> {
     }
     let (borrowed, owned) = (waiting(runs, WAITING)?, waiting(runs, WAITING_OWNED)?);
     for (name, what, limit) in COHERENT_LIMITS {
-        let waiting = match name.contains("-owned") {
-            true => owned,
-            false => borrowed,
+        let (waiting, bare) = match name.contains("-owned") {
+            true => (owned, 0.0),
+            false => (borrowed, BARE_WAITS),
         };
-        let value = without_waiting(runs.polled.sample(name)?, waiting)?;
+        let value = without_waiting(runs.polled.sample(name)?, waiting, bare)?;
         figures.push(figure("polling, coherent, less empty polls", what, value).at_most(limit));
     }
     let value = runs.small.sample("rr4k.1")?.each("insn")?;

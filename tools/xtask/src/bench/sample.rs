@@ -139,13 +139,15 @@ pub fn cost_of_waiting(fast: &Sample, slow: &Sample) -> Result<f64> {
     Ok((slow.each("insn")? - instructions) / more)
 }
 
-/// A polled load's cost without the polls that found nothing, each of which costs `waiting`.
+/// A polled load's cost without the polls that found nothing, each of which costs `waiting`. Of a request's
+/// waits `bare` came without a poll before them: they are the request's own.
 ///
 /// # Errors
 ///
 /// When the sample is not of a load.
-pub fn without_waiting(sample: &Sample, waiting: f64) -> Result<f64> {
-    Ok(sample.each("insn")? - sample.each("waits")? * waiting)
+pub fn without_waiting(sample: &Sample, waiting: f64, bare: f64) -> Result<f64> {
+    let waits = (sample.each("waits")? - bare).max(0.0);
+    Ok(sample.each("insn")? - waits * waiting)
 }
 
 #[cfg(test)]
@@ -177,7 +179,8 @@ mod tests {
         let slow = sample("@@E bare.rr4k.1 n=10 insn=40000 waits=200 err=0");
         let waiting = cost_of_waiting(&fast, &slow).unwrap();
         assert_eq!(waiting, 100.0);
-        assert_eq!(without_waiting(&fast, waiting).unwrap(), 2_000.0);
+        assert_eq!(without_waiting(&fast, waiting, 0.0).unwrap(), 2_000.0);
+        assert_eq!(without_waiting(&fast, waiting, 1.0).unwrap(), 2_100.0);
         assert!(cost_of_waiting(&fast, &fast).is_err());
     }
 }
