@@ -257,7 +257,6 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
     #[inline]
     fn look(&mut self) -> (bool, Instant) {
         let now = self.platform.now();
-        self.kick(now);
         if now < self.next_timer && !self.bus.is_due(now) {
             return (false, self.next_wake());
         }
@@ -273,6 +272,7 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
     /// A poll that finds something, most likely.
     #[inline(never)]
     fn work(&mut self, now: Instant) -> Instant {
+        self.kick(now);
         let mut end = TransferEnd::NONE;
         for _ in 0..POLL_BUDGET {
             if self.bus.take_end(&mut end) {

@@ -195,10 +195,11 @@ impl<'s, C: Driver> Bus<'s, C> {
         }
     }
 
-    /// Somebody will have to kick a pipe that it has queued something on.
+    /// Somebody will have to kick a pipe that it has queued something on: at the next poll, which is due now.
     #[inline]
     pub fn promise_kick(&mut self) {
         self.owes_kick = true;
+        self.wake = Instant::from_micros(0);
     }
 
     /// Whether that was promised since the last call.
