@@ -15,6 +15,7 @@ mod events;
 mod fallback;
 mod holders;
 mod identity;
+mod lines;
 mod neighbours;
 mod recover;
 mod report;

@@ -7,6 +7,7 @@
 use super::{Bus, Driver, Pipe, token};
 use crate::dma::Segment;
 use crate::host::{Handling, HostError, Report, Token, Transfer};
+use crate::time::Instant;
 
 impl<C: Driver> Bus<'_, C> {
     /// Queues a transfer on a pipe for `function`, which gets `tag` back. The controller may not
@@ -135,6 +136,23 @@ impl<C: Driver> Bus<'_, C> {
         if let Ok(driver) = self.transfer_driver(pipe.controller) {
             driver.kick(pipe.handle, stream);
         }
+    }
+
+    /// Somebody will have to kick a pipe that it has queued something on: at the next poll, which is due now.
+    #[inline]
+    pub fn promise_kick(&mut self) {
+        self.owes_kick = true;
+        self.wake = Instant::from_micros(0);
+    }
+
+    /// Whether that was promised since the last call.
+    #[inline]
+    pub fn take_promise(&mut self) -> bool {
+        let owes_kick = self.owes_kick;
+        if owes_kick {
+            self.owes_kick = false;
+        }
+        owes_kick
     }
 
     /// Names a stream of a pipe whose transfers the next operation on the pipe takes back, and those

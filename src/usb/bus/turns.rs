@@ -1,0 +1,159 @@
+//! The turns of the controllers: what they report is taken from one after the other, each having its share.
+//!
+//! Called by the stack in every poll. Most of what is taken are good ends of transfers, and most polls end with
+//! nothing left: both have a short way ([`Bus::take_end`], the first lines of [`Bus::poll`]).
+
+use super::{Bus, BusEvent, Driver, token};
+use crate::host::{HostController, TransferEnd};
+use crate::time::Instant;
+
+/// How many things in a row one controller may report before the others have a turn.
+/// Policy: more than a burst of completions, less than what a user would notice.
+const SHARE: u8 = 64;
+
+impl<C: Driver> Bus<'_, C> {
+    /// Whether [`Bus::poll`] would find something. Touches nothing.
+    #[inline]
+    pub fn is_due(&self, now: Instant) -> bool {
+        now >= self.wake || self.drivers().any(HostController::has_events)
+    }
+
+    /// Takes the next thing that a driver must know. `None`: every controller had its turn and was
+    /// told how far its events were taken; [`Bus::next_wake`] says whether there is more at once.
+    ///
+    /// Events come before timers: what has ended in time, but was not told of, has not timed out.
+    #[inline]
+    pub fn poll(&mut self, now: Instant) -> Option<BusEvent> {
+        // At the end of nearly every poll nothing is left but to say so.
+        if self.cut_short == Instant::NEVER && now < self.next_timer && self.end_turns(now) {
+            return None;
+        }
+        self.poll_thoroughly(now)
+    }
+
+    /// Ends the turns of the controllers, as far as nothing waits in them: `false` if something does.
+    #[inline]
+    fn end_turns(&mut self, now: Instant) -> bool {
+        let mut wake = self.next_timer;
+        for slot in self.controllers.iter_mut() {
+            let Some(driver) = slot.driver.as_mut() else {
+                break;
+            };
+            let deadline = driver.next_deadline();
+            if now >= deadline || driver.has_events() {
+                return false;
+            }
+            driver.acknowledge_events();
+            wake = wake.min(deadline);
+        }
+        self.cursor = 0;
+        self.taken = 0;
+        self.wake = wake;
+        true
+    }
+
+    /// Takes whatever there is.
+    #[inline(never)]
+    fn poll_thoroughly(&mut self, now: Instant) -> Option<BusEvent> {
+        let mut timers_ran = false;
+        loop {
+            if let Some(event) = self.take_events(now) {
+                return Some(event);
+            }
+            if timers_ran || now < self.next_timer {
+                break;
+            }
+            // What the timers have begun may have ended already.
+            timers_ran = true;
+            if let Some(event) = self.run_timers(now) {
+                return Some(event);
+            }
+        }
+        let cut_short = core::mem::replace(&mut self.cut_short, Instant::NEVER);
+        self.wake = self
+            .drivers()
+            .map(HostController::next_deadline)
+            .fold(cut_short.min(self.next_timer), Instant::min);
+        None
+    }
+
+    /// Takes the good end of a function's transfer if that is what [`Bus::poll`] would find, by a shorter way.
+    /// `false` says nothing.
+    #[inline]
+    pub fn take_end(&mut self, end: &mut TransferEnd) -> bool {
+        let slot = self.controllers.get_mut(self.cursor);
+        let driver = slot.and_then(|slot| slot.driver.as_mut());
+        match driver {
+            Some(driver) if self.taken != SHARE => {
+                if !driver.take_end(end) {
+                    return self.take_end_behind(end);
+                }
+            }
+            _ => return false,
+        }
+        self.taken += 1;
+        // Control transfers do not end so; whatever else there was, nobody waits for it.
+        token::is_of_function(end.token)
+    }
+
+    /// The same of the controllers behind the one whose turn it is, which has no such end.
+    #[inline]
+    fn take_end_behind(&mut self, end: &mut TransferEnd) -> bool {
+        let next = self.controllers.get(self.cursor + 1);
+        if next.is_none_or(|slot| slot.driver.is_none()) {
+            return false;
+        }
+        self.take_end_of_others(end)
+    }
+
+    #[inline(never)]
+    fn take_end_of_others(&mut self, end: &mut TransferEnd) -> bool {
+        let rest = self.controllers.get_mut(self.cursor..).unwrap_or_default();
+        let mut drivers = rest.iter_mut().map_while(|slot| slot.driver.as_mut());
+        let mut before = drivers.next();
+        for driver in drivers {
+            if before.is_some_and(|before| before.has_events()) {
+                // Something else comes first.
+                return false;
+            }
+            if driver.take_end(end) {
+                self.taken += 1;
+                return token::is_of_function(end.token);
+            }
+            before = Some(driver);
+        }
+        false
+    }
+
+    /// Gives every controller its turn, up to the first event that a driver must know.
+    #[inline]
+    fn take_events(&mut self, now: Instant) -> Option<BusEvent> {
+        while let Some(driver) = self
+            .controllers
+            .get_mut(self.cursor)
+            .and_then(|slot| slot.driver.as_mut())
+        {
+            if self.taken == SHARE {
+                self.cut_short = now;
+            } else if let Some(event) = driver.poll(&mut self.pool, now) {
+                self.taken += 1;
+                if let Some(event) = self.take(event, now) {
+                    return Some(event);
+                }
+                continue;
+            }
+            driver.acknowledge_events();
+            self.cursor += 1;
+            self.taken = 0;
+        }
+        self.cursor = 0;
+        None
+    }
+
+    /// When to poll again at the latest, as of the last [`Bus::poll`] that returned `None`. Not
+    /// later than it should be if something was begun since.
+    #[inline]
+    pub fn next_wake(&self) -> Instant {
+        self.wake
+    }
+}
