@@ -79,6 +79,9 @@ pub struct UnitEntry {
     pub(crate) seen: u32,
     /// What the unit was before its device was opened again: it must be the same now.
     pub(crate) before: Option<Found>,
+    /// It is brought up again because of what it has said itself, and not because its device was reset:
+    /// what it says of its medium meanwhile is news.
+    pub(crate) relapsed: bool,
     /// Which use of the entry was told of as a disk that is ready.
     pub(crate) told: Option<u32>,
     /// When it is asked again, while it has no medium.
@@ -108,6 +111,7 @@ impl UnitEntry {
         durability: Durability::NEW,
         seen: 0,
         before: None,
+        relapsed: false,
         told: None,
         next_look: Instant::NEVER,
         interruptions: 0,
@@ -441,6 +445,9 @@ impl UnitEntry {
         if let Some(ended) = self.rare_check(piece, slot, sense) {
             return ended;
         }
+        if slot.operation == Operation::Flush && is_loss(sense.verdict()) {
+            self.durability.interrupted();
+        }
         match sense.verdict() {
             Verdict::Success => self.piece_done(piece, slot, moved),
             Verdict::Unsupported if slot.operation == Operation::Stop => Ok(()),
@@ -481,6 +488,19 @@ impl UnitEntry {
             | Verdict::Failed => Err(failed),
         }
     }
+}
+
+/// Whether a flush that fails so may have left writes behind that no later flush covers: the disk may give
+/// up what it could not write. One that could not begin has left all where it was.
+fn is_loss(verdict: Verdict) -> bool {
+    matches!(
+        verdict,
+        Verdict::MediumError
+            | Verdict::HardwareError
+            | Verdict::Unexplained
+            | Verdict::WriteProtected
+            | Verdict::Failed
+    )
 }
 
 /// Whether a command's status says that its unit must be brought up again before anything else: it has

@@ -299,6 +299,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             _ => Some(BlockError::Disconnected),
         };
         entry.before = None;
+        entry.relapsed = false;
         if let Some(error) = end {
             replace(entry);
             self.end_requests_of(unit, error);
@@ -315,6 +316,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         outcome: Outcome,
         now: Instant,
     ) {
+        self.weigh_attention(unit, &outcome);
         let mut bytes = [0; ANSWER];
         let moved = outcome
             .map_or(0, |completion| completion.moved as usize)
@@ -360,6 +362,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         };
         if let UnitState::Ready(found) = entry.state {
             entry.before = Some(found);
+            entry.relapsed = true;
             self.bring_up(unit, now);
         }
     }

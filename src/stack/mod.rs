@@ -8,6 +8,7 @@
 //! Nothing here knows a protocol: what a device says is weighed in `usb`, `storage` and `scsi`.
 
 mod attach;
+mod attention;
 mod bounce;
 mod disk;
 mod dispatch;

@@ -296,6 +296,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             if let UnitState::Ready(found) = entry.state {
                 entry.before = Some(found);
             }
+            entry.relapsed = false;
             if !entry.is_free() {
                 entry.state = UnitState::Away;
             }
@@ -404,6 +405,7 @@ pub(super) fn is_same_unit(before: &Found, now: &Found) -> bool {
 pub(super) fn replace(entry: &mut UnitEntry) {
     entry.generation = entry.generation.wrapping_add(1);
     entry.before = None;
+    entry.relapsed = false;
     entry.durability = Durability::NEW;
     entry.seen = 0;
 }

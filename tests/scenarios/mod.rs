@@ -17,6 +17,7 @@ mod exhausted_pool;
 mod field_cases;
 mod good_disk;
 pub(crate) mod hangs;
+mod hidden_losses;
 pub(crate) mod interrupts;
 mod leaving;
 pub(crate) mod letting_go;
