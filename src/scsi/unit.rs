@@ -414,8 +414,8 @@ impl UnitEntry {
         if slot.operation == Operation::Stop {
             return Ok(());
         }
-        if is_rare(slot.operation) {
-            return self.rare_done(slot, moved);
+        if is_rare(slot.operation) && !matches!(slot.operation, Operation::WriteForced(_)) {
+            return self.rare_done(piece, slot, moved);
         }
         let Some(found) = self.found() else {
             return Err(BlockError::NotReady);
