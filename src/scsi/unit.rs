@@ -450,7 +450,11 @@ impl UnitEntry {
         }
         match sense.verdict() {
             Verdict::Success => self.piece_done(piece, slot, moved),
-            Verdict::Unsupported if slot.operation == Operation::Stop => Ok(()),
+            Verdict::Unsupported if slot.operation == Operation::Stop => match self.durability {
+                // Nothing has put that on the medium.
+                held if held.is_dirty() => Err(BlockError::Unsupported(code)),
+                _ => Ok(()),
+            },
             Verdict::Unsupported if slot.operation == Operation::Flush => {
                 self.flush = FlushSupport::NoFlushCommand;
                 Ok(())

@@ -48,7 +48,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             }
             if parting == Parting::FlushAndStop {
                 // A disk that does not spin down is no loss: it was flushed.
-                let _ = self.disk(disk).stop();
+                let _ = self.disk(disk).run(Operation::Stop);
             }
         }
         let quiet = self.stop(timeout);
@@ -89,12 +89,20 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
 }
 
 impl<P: Platform, C: Driver> super::Disk<'_, '_, P, C> {
-    /// Puts what was written on the medium and spins the disk down.
+    /// Puts what was written on the medium by a flush, where there is anything, and spins the disk down,
+    /// if it knows how to.
     ///
     /// # Errors
     ///
     /// As [`BlockDevice::flush`].
     pub fn stop(&mut self) -> Result<(), BlockError> {
-        self.run(Operation::Stop)
+        if self.host.needs_flush(self.id()) {
+            self.flush()?;
+        }
+        match self.run(Operation::Stop) {
+            // It was flushed.
+            Err(BlockError::Unsupported(_)) => Ok(()),
+            result => result,
+        }
     }
 }
