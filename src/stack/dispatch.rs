@@ -409,16 +409,26 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         }
     }
 
-    /// Ends the requests of a controller that may reach their memory for ever. Queued buffers stay
-    /// where they are; nobody gets them back.
+    /// Ends the disks of a controller that may reach their memory for ever, and their requests. Queued
+    /// buffers stay where they are; nobody gets them back. The functions keep their places and memory.
     fn quarantine(&mut self, controller: ControllerId) {
         for unit in 0..self.units.len() {
-            let Some(entry) = self.units.get(unit) else {
+            let Some(entry) = self.units.get_mut(unit) else {
                 break;
             };
             if !entry.is_free() && entry.controller == controller {
+                entry.state = UnitState::Free;
+                entry.before = None;
                 self.withhold_buffers_of(unit as u8);
                 self.end_requests_of(unit as u8, BlockError::Quarantined);
+            }
+        }
+        for function in 0..self.functions.len() {
+            let is_its = self.controller_of(function as u8) == Some(controller);
+            if let Some(slot) = self.functions.get_mut(function).filter(|_| is_its) {
+                slot.function.gone();
+                slot.absent_until = None;
+                slot.is_disowned = true;
             }
         }
     }
@@ -432,6 +442,9 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             let Some(slot) = self.functions.get_mut(index) else {
                 break;
             };
+            if slot.is_disowned {
+                continue;
+            }
             if slot.function.take_stuck() {
                 self.climb(index as u8, Failure::Broken, now);
             } else if now >= slot.function.deadline() {

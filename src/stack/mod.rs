@@ -110,6 +110,9 @@ pub struct FunctionSlot {
     fallback: Fallback,
     /// It could be used over Bulk-Only.
     has_bulk_only: bool,
+    /// Its controller may reach its memory for ever: its requests have ended without it, and their places
+    /// may be others' by now.
+    is_disowned: bool,
 }
 
 impl FunctionSlot {
@@ -123,6 +126,7 @@ impl FunctionSlot {
         usage: None,
         fallback: Fallback::NONE,
         has_bulk_only: false,
+        is_disowned: false,
     };
 }
 

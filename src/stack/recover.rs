@@ -246,6 +246,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let Some(slot) = self.functions.get_mut(usize::from(function)) else {
             return;
         };
+        let is_disowned = slot.is_disowned;
         let was_neighbour = slot.error == BlockError::Reset;
         if was_neighbour {
             slot.error = BlockError::Disconnected;
@@ -253,6 +254,8 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         while let Some(client) = self.abandon(function, now) {
             let Client { kind, index, piece } = client;
             match kind {
+                // Who wanted it was told already, and is gone.
+                _ if is_disowned => {}
                 ClientKind::Unit => self.bring_up_interrupted(index),
                 ClientKind::Request => {
                     if was_neighbour {
