@@ -237,7 +237,8 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
     ///
     /// # Errors
     ///
-    /// [`UsbError::TableFull`] says which slice of the storage is too short.
+    /// [`UsbError::TableFull`] says which slice of the storage is too short;
+    /// [`UsbError::WrongNumber`] if the driver was not made for the next free place, the first being 0.
     pub fn add_controller(&mut self, driver: C) -> Result<ControllerId, UsbError> {
         self.bus.add(driver)
     }
