@@ -462,7 +462,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             self.note_deadline(index as u8);
             self.run_absence(index as u8, now);
         }
-        self.run_rail(now);
+        self.run_rails(now);
         for unit in 0..self.units.len() {
             let Some(entry) = self.units.get(unit) else {
                 break;

@@ -17,6 +17,7 @@ mod fallback;
 mod holders;
 mod identity;
 mod neighbours;
+mod rails;
 mod recover;
 mod report;
 mod requests;
@@ -46,6 +47,7 @@ use crate::usb::{Bus, BusStorage, ControllerSlot, DeviceEntry, Driver, PortEntry
 pub use disk::Disk;
 pub use events::HostEvent;
 pub use identity::StableName;
+use rails::Rails;
 use recover::Home;
 pub use report::{DiskInfo, DiskState};
 use requests::Backlog;
@@ -156,8 +158,7 @@ pub struct Host<'s, P: Platform, C = Controller<'s, <P as Platform>::Bus>> {
     freed: u8,
     /// Some unit may want a command for its bring-up.
     bring_ups: bool,
-    /// A rail without power, and until when.
-    rail_off: Option<(u8, Instant)>,
+    rails: Rails,
     /// When functions and units must be looked at.
     next_timer: Instant,
 }
@@ -204,7 +205,7 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
             newest: 0,
             freed: 0,
             bring_ups: false,
-            rail_off: None,
+            rails: Rails::ON,
             next_timer: Instant::NEVER,
         }
     }

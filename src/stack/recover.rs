@@ -169,12 +169,15 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         match self.power_of(function) {
             PortPower::AlwaysOn => false,
             PortPower::Port => true,
-            PortPower::Rail(rail) => self.units.iter().all(|entry| {
-                entry.is_free()
-                    || entry.function == function
-                    || self.power_of(entry.function) != PortPower::Rail(rail)
-                    || !entry.durability.is_dirty()
-            }),
+            PortPower::Rail(rail) => {
+                let has_nothing_to_lose = |entry: &UnitEntry| {
+                    entry.is_free()
+                        || entry.function == function
+                        || self.power_of(entry.function) != PortPower::Rail(rail)
+                        || !entry.durability.is_dirty()
+                };
+                self.rails.have_room_for(rail) && self.units.iter().all(has_nothing_to_lose)
+            }
         }
     }
 
@@ -204,9 +207,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                 self.blame_neighbour(neighbour);
             }
         }
-        self.platform.switch_rail(rail, false);
-        self.rail_off = Some((rail, now + crate::usb::port::POWER_OFF));
-        self.wake_at(now + crate::usb::port::POWER_OFF);
+        self.switch_rail_off(rail, now + crate::usb::port::POWER_OFF);
     }
 
     /// A function's device is reset for another one's sake: what is under way ends with that.
@@ -371,18 +372,6 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             }
             // It is still being closed: the controller has deadlines for that.
             Some(_) => self.wake_at(now + self.policy.reopen),
-            None => {}
-        }
-    }
-
-    /// Gives a rail its power back when its time has come.
-    pub(super) fn run_rail(&mut self, now: Instant) {
-        match self.rail_off {
-            Some((rail, until)) if now >= until => {
-                self.platform.switch_rail(rail, true);
-                self.rail_off = None;
-            }
-            Some((_, until)) => self.wake_at(until),
             None => {}
         }
     }

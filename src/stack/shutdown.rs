@@ -61,7 +61,9 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     /// `true` if every controller has stopped within `timeout`: no DMA happens any more.
     pub fn stop(&mut self, timeout: Duration) -> bool {
         self.bus.stop(self.platform.now());
-        self.poll_until(timeout, |host| host.is_stopped())
+        let stopped = self.poll_until(timeout, |host| host.is_stopped());
+        self.switch_rails_on();
+        stopped
     }
 
     fn is_stopped(&self) -> bool {
