@@ -270,7 +270,8 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
             }
             match self.bus.poll(now) {
                 Some(event) => self.dispatch(event, now),
-                None if now >= self.next_timer => self.run_timers(now),
+                // What has ended in time has not timed out, also where it could not be told of yet.
+                None if now >= self.next_timer && !self.bus.is_behind(now) => self.run_timers(now),
                 None => return self.bus.next_wake().min(self.next_timer),
             }
         }

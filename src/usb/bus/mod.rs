@@ -44,6 +44,11 @@ pub use token::function_and_tag;
 /// Policy: more than a burst of completions, less than what a user would notice.
 const SHARE: u8 = 64;
 
+/// How often in a row the timers wait because a controller's share was over before its events were: what has
+/// ended in time, but was not told of, has not timed out. Policy: more events than the rings of all
+/// controllers of a board hold, and an end to what a mad one can hold up.
+const POSTPONED: u8 = 8;
+
 /// A controller with all five parts.
 pub trait Driver: HostController + Devices + Endpoints + Hubs + RootPorts {}
 
@@ -161,6 +166,8 @@ pub struct Bus<'s, C> {
     next_timer: Instant,
     /// When a controller's share was over before its events were.
     cut_short: Instant,
+    /// In how many polls in a row that was so.
+    behind: u8,
     /// When there is something to do at the latest: for the timers, or for a driver.
     wake: Instant,
 }
@@ -188,6 +195,7 @@ impl<'s, C: Driver> Bus<'s, C> {
             taken: 0,
             next_timer: Instant::from_micros(0),
             cut_short: Instant::NEVER,
+            behind: 0,
             wake: Instant::from_micros(0),
         }
     }
@@ -248,7 +256,8 @@ impl<'s, C: Driver> Bus<'s, C> {
             if let Some(event) = self.take_events(now) {
                 return Some(event);
             }
-            if timers_ran || now < self.next_timer {
+            let comes_first = self.cut_short != Instant::NEVER && self.behind < POSTPONED;
+            if timers_ran || now < self.next_timer || comes_first {
                 break;
             }
             // What the timers have begun may have ended already.
@@ -258,6 +267,10 @@ impl<'s, C: Driver> Bus<'s, C> {
             }
         }
         let cut_short = core::mem::replace(&mut self.cut_short, Instant::NEVER);
+        self.behind = match cut_short {
+            Instant::NEVER => 0,
+            _ => self.behind.saturating_add(1),
+        };
         self.wake = self
             .drivers()
             .map(HostController::next_deadline)
@@ -312,6 +325,12 @@ impl<'s, C: Driver> Bus<'s, C> {
         }
         self.cursor = 0;
         None
+    }
+
+    /// Whether events were left at the last [`Bus::poll`] that returned `None`, and come before any timer: the
+    /// rest is due at once.
+    pub fn is_behind(&self, now: Instant) -> bool {
+        now >= self.wake && (1..POSTPONED).contains(&self.behind)
     }
 
     /// When to poll again at the latest, as of the last [`Bus::poll`] that returned `None`. Not
