@@ -24,6 +24,7 @@ pub(crate) mod letting_go;
 mod medium;
 mod over_current;
 mod persistent;
+mod policies;
 mod power;
 mod quarantine;
 mod quirks;
