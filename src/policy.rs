@@ -98,12 +98,13 @@ pub struct Policy {
     /// bridges corrupt data silently above (Kingston 0951:1666 with 65535 blocks), and full-speed
     /// disks were five times slower above.
     pub transfer_high: u32,
-    /// The most bytes of one read or write at SuperSpeed.
+    /// The most bytes of one read or write at SuperSpeed. Of either limit no more than 16 MiB count, and a
+    /// block is moved whatever they say.
     pub transfer_super: u32,
     /// When Bulk-Only data and status are queued.
     pub queueing: Queueing,
     /// The most commands in flight on a UAS device. Policy: what QEMU and most bridges leave of
-    /// their 16 streams.
+    /// their 16 streams. At least one.
     pub depth: u8,
     /// A device may take so long to end commands early when it is told to.
     pub task_management: Duration,

@@ -96,8 +96,9 @@ pub enum Operation {
     Ata(AtaCommand),
     /// Put what was written on the medium; no buffer.
     Flush,
-    /// Put what was written on the medium and spin the disk down; no buffer. The next command spins
-    /// it up again.
+    /// Spin the disk down, which puts what was written on the medium; no buffer. The next command spins it
+    /// up again. A disk that does not know how to stays as it is, and that is no failure unless it holds
+    /// writes that no flush has covered ([`BlockError::Unsupported`]).
     Stop,
 }
 

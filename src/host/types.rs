@@ -394,6 +394,9 @@ pub enum Sequence {
 /// What a controller can do, constant after it was probed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Capabilities {
+    /// The place among its host's controllers that it was made for. What it holds of the pool is kept
+    /// under that number.
+    pub number: u8,
     /// The highest address that it can form.
     pub address_mask: u64,
     /// Shape of bounced ends: see [`SegmentRules`](crate::dma::streaming::SegmentRules).

@@ -80,6 +80,9 @@ pub struct UnitEntry {
     pub(crate) seen: u32,
     /// What the unit was before its device was opened again: it must be the same now.
     pub(crate) before: Option<Found>,
+    /// It is brought up again because of what it has said itself, and not because its device was reset:
+    /// what it says of its medium meanwhile is news.
+    pub(crate) relapsed: bool,
     /// Which use of the entry was told of as a disk that is ready.
     pub(crate) told: Option<u32>,
     /// When it is asked again, while it has no medium.
@@ -111,6 +114,7 @@ impl UnitEntry {
         durability: Durability::NEW,
         seen: 0,
         before: None,
+        relapsed: false,
         told: None,
         next_look: Instant::NEVER,
         interruptions: 0,
@@ -414,8 +418,8 @@ impl UnitEntry {
         if slot.operation == Operation::Stop {
             return Ok(());
         }
-        if is_rare(slot.operation) {
-            return self.rare_done(slot, moved);
+        if is_rare(slot.operation) && !matches!(slot.operation, Operation::WriteForced(_)) {
+            return self.rare_done(piece, slot, moved);
         }
         let Some(found) = self.found() else {
             return Err(BlockError::NotReady);
@@ -445,9 +449,16 @@ impl UnitEntry {
         if let Some(ended) = self.rare_check(piece, slot, sense) {
             return ended;
         }
+        if slot.operation == Operation::Flush && is_loss(sense.verdict()) {
+            self.durability.interrupted();
+        }
         match sense.verdict() {
             Verdict::Success => self.piece_done(piece, slot, moved),
-            Verdict::Unsupported if slot.operation == Operation::Stop => Ok(()),
+            Verdict::Unsupported if slot.operation == Operation::Stop => match self.durability {
+                // Nothing has put that on the medium.
+                held if held.is_dirty() => Err(BlockError::Unsupported(code)),
+                _ => Ok(()),
+            },
             Verdict::Unsupported if slot.operation == Operation::Flush => {
                 self.flush = FlushSupport::NoFlushCommand;
                 Ok(())
@@ -485,6 +496,19 @@ impl UnitEntry {
             | Verdict::Failed => Err(failed),
         }
     }
+}
+
+/// Whether a flush that fails so may have left writes behind that no later flush covers: the disk may give
+/// up what it could not write. One that could not begin has left all where it was.
+fn is_loss(verdict: Verdict) -> bool {
+    matches!(
+        verdict,
+        Verdict::MediumError
+            | Verdict::HardwareError
+            | Verdict::Unexplained
+            | Verdict::WriteProtected
+            | Verdict::Failed
+    )
 }
 
 /// Whether a command's status says that its unit must be brought up again before anything else: it has

@@ -299,6 +299,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             _ => Some(BlockError::Disconnected),
         };
         entry.before = None;
+        entry.relapsed = false;
         if let Some(error) = end {
             replace(entry);
             self.end_requests_of(unit, error);
@@ -315,6 +316,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         outcome: Outcome,
         now: Instant,
     ) {
+        self.weigh_attention(unit, &outcome);
         let mut bytes = [0; ANSWER];
         let moved = outcome
             .map_or(0, |completion| completion.moved as usize)
@@ -360,6 +362,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         };
         if let UnitState::Ready(found) = entry.state {
             entry.before = Some(found);
+            entry.relapsed = true;
             self.bring_up(unit, now);
         }
     }
@@ -406,16 +409,26 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         }
     }
 
-    /// Ends the requests of a controller that may reach their memory for ever. Queued buffers stay
-    /// where they are; nobody gets them back.
+    /// Ends the disks of a controller that may reach their memory for ever, and their requests. Queued
+    /// buffers stay where they are; nobody gets them back. The functions keep their places and memory.
     fn quarantine(&mut self, controller: ControllerId) {
         for unit in 0..self.units.len() {
-            let Some(entry) = self.units.get(unit) else {
+            let Some(entry) = self.units.get_mut(unit) else {
                 break;
             };
             if !entry.is_free() && entry.controller == controller {
+                entry.state = UnitState::Free;
+                entry.before = None;
                 self.withhold_buffers_of(unit as u8);
                 self.end_requests_of(unit as u8, BlockError::Quarantined);
+            }
+        }
+        for function in 0..self.functions.len() {
+            let is_its = self.controller_of(function as u8) == Some(controller);
+            if let Some(slot) = self.functions.get_mut(function).filter(|_| is_its) {
+                slot.function.gone();
+                slot.absent_until = None;
+                slot.is_disowned = true;
             }
         }
     }
@@ -429,6 +442,9 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             let Some(slot) = self.functions.get_mut(index) else {
                 break;
             };
+            if slot.is_disowned {
+                continue;
+            }
             if slot.function.take_stuck() {
                 self.climb(index as u8, Failure::Broken, now);
             } else if now >= slot.function.deadline() {
@@ -446,7 +462,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             self.note_deadline(index as u8);
             self.run_absence(index as u8, now);
         }
-        self.run_rail(now);
+        self.run_rails(now);
         for unit in 0..self.units.len() {
             let Some(entry) = self.units.get(unit) else {
                 break;

@@ -8,6 +8,7 @@
 //! Nothing here knows a protocol: what a device says is weighed in `usb`, `storage` and `scsi`.
 
 mod attach;
+mod attention;
 mod bounce;
 mod disk;
 mod dispatch;
@@ -17,6 +18,7 @@ mod holders;
 mod identity;
 mod lines;
 mod neighbours;
+mod rails;
 mod recover;
 mod report;
 mod requests;
@@ -48,6 +50,7 @@ use crate::usb::{Bus, BusStorage, ControllerSlot, DeviceEntry, Driver, PortEntry
 pub use disk::Disk;
 pub use events::HostEvent;
 pub use identity::StableName;
+use rails::Rails;
 use recover::Home;
 pub use report::{DiskInfo, DiskState};
 use requests::Backlog;
@@ -111,6 +114,9 @@ pub struct FunctionSlot {
     fallback: Fallback,
     /// It could be used over Bulk-Only.
     has_bulk_only: bool,
+    /// Its controller may reach its memory for ever: its requests have ended without it, and their places
+    /// may be others' by now.
+    is_disowned: bool,
 }
 
 impl FunctionSlot {
@@ -124,6 +130,7 @@ impl FunctionSlot {
         usage: None,
         fallback: Fallback::NONE,
         has_bulk_only: false,
+        is_disowned: false,
     };
 }
 
@@ -153,8 +160,7 @@ pub struct Host<'s, P: Platform, C = Controller<'s, <P as Platform>::Bus>> {
     hungry: usize,
     /// Some unit may want a command for its bring-up.
     bring_ups: bool,
-    /// A rail without power, and until when.
-    rail_off: Option<(u8, Instant)>,
+    rails: Rails,
     /// When functions and units must be looked at.
     next_timer: Instant,
 }
@@ -203,7 +209,7 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
             ended: Line::EMPTY,
             hungry: 0,
             bring_ups: false,
-            rail_off: None,
+            rails: Rails::ON,
             next_timer: Instant::NEVER,
         }
     }
@@ -236,7 +242,8 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
     ///
     /// # Errors
     ///
-    /// [`UsbError::TableFull`] says which slice of the storage is too short.
+    /// [`UsbError::TableFull`] says which slice of the storage is too short;
+    /// [`UsbError::WrongNumber`] if the driver was not made for the next free place, the first being 0.
     pub fn add_controller(&mut self, driver: C) -> Result<ControllerId, UsbError> {
         self.bus.add(driver)
     }
@@ -282,7 +289,8 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
             }
             match self.bus.poll(now) {
                 Some(event) => self.dispatch(event, now),
-                None if now >= self.next_timer => self.run_timers(now),
+                // What has ended in time has not timed out, also where it could not be told of yet.
+                None if now >= self.next_timer && !self.bus.is_behind(now) => self.run_timers(now),
                 None => {
                     self.kick(now);
                     return self.next_wake();

@@ -169,12 +169,15 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         match self.power_of(function) {
             PortPower::AlwaysOn => false,
             PortPower::Port => true,
-            PortPower::Rail(rail) => self.units.iter().all(|entry| {
-                entry.is_free()
-                    || entry.function == function
-                    || self.power_of(entry.function) != PortPower::Rail(rail)
-                    || !entry.durability.is_dirty()
-            }),
+            PortPower::Rail(rail) => {
+                let has_nothing_to_lose = |entry: &UnitEntry| {
+                    entry.is_free()
+                        || entry.function == function
+                        || self.power_of(entry.function) != PortPower::Rail(rail)
+                        || !entry.durability.is_dirty()
+                };
+                self.rails.have_room_for(rail) && self.units.iter().all(has_nothing_to_lose)
+            }
         }
     }
 
@@ -204,9 +207,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                 self.blame_neighbour(neighbour);
             }
         }
-        self.platform.switch_rail(rail, false);
-        self.rail_off = Some((rail, now + crate::usb::port::POWER_OFF));
-        self.wake_at(now + crate::usb::port::POWER_OFF);
+        self.switch_rail_off(rail, now + crate::usb::port::POWER_OFF);
     }
 
     /// A function's device is reset for another one's sake: what is under way ends with that.
@@ -246,6 +247,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let Some(slot) = self.functions.get_mut(usize::from(function)) else {
             return;
         };
+        let is_disowned = slot.is_disowned;
         let was_neighbour = slot.error == BlockError::Reset;
         if was_neighbour {
             slot.error = BlockError::Disconnected;
@@ -253,6 +255,8 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         while let Some(client) = self.abandon(function, now) {
             let Client { kind, index, piece } = client;
             match kind {
+                // Who wanted it was told already, and is gone.
+                _ if is_disowned => {}
                 ClientKind::Unit => self.bring_up_interrupted(index),
                 ClientKind::Request => {
                     if was_neighbour {
@@ -296,6 +300,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             if let UnitState::Ready(found) = entry.state {
                 entry.before = Some(found);
             }
+            entry.relapsed = false;
             if !entry.is_free() {
                 entry.state = UnitState::Away;
             }
@@ -370,18 +375,6 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             None => {}
         }
     }
-
-    /// Gives a rail its power back when its time has come.
-    pub(super) fn run_rail(&mut self, now: Instant) {
-        match self.rail_off {
-            Some((rail, until)) if now >= until => {
-                self.platform.switch_rail(rail, true);
-                self.rail_off = None;
-            }
-            Some((_, until)) => self.wake_at(until),
-            None => {}
-        }
-    }
 }
 
 /// Whether a unit says the same of itself as before.
@@ -404,6 +397,7 @@ pub(super) fn is_same_unit(before: &Found, now: &Found) -> bool {
 pub(super) fn replace(entry: &mut UnitEntry) {
     entry.generation = entry.generation.wrapping_add(1);
     entry.before = None;
+    entry.relapsed = false;
     entry.durability = Durability::NEW;
     entry.seen = 0;
 }

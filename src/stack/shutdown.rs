@@ -48,7 +48,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             }
             if parting == Parting::FlushAndStop {
                 // A disk that does not spin down is no loss: it was flushed.
-                let _ = self.disk(disk).stop();
+                let _ = self.disk(disk).run(Operation::Stop);
             }
         }
         let quiet = self.stop(timeout);
@@ -61,7 +61,9 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     /// `true` if every controller has stopped within `timeout`: no DMA happens any more.
     pub fn stop(&mut self, timeout: Duration) -> bool {
         self.bus.stop(self.platform.now());
-        self.poll_until(timeout, |host| host.is_stopped())
+        let stopped = self.poll_until(timeout, |host| host.is_stopped());
+        self.switch_rails_on();
+        stopped
     }
 
     fn is_stopped(&self) -> bool {
@@ -89,12 +91,20 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
 }
 
 impl<P: Platform, C: Driver> super::Disk<'_, '_, P, C> {
-    /// Puts what was written on the medium and spins the disk down.
+    /// Puts what was written on the medium by a flush, where there is anything, and spins the disk down,
+    /// if it knows how to.
     ///
     /// # Errors
     ///
     /// As [`BlockDevice::flush`].
     pub fn stop(&mut self) -> Result<(), BlockError> {
-        self.run(Operation::Stop)
+        if self.host.needs_flush(self.id()) {
+            self.flush()?;
+        }
+        match self.run(Operation::Stop) {
+            // It was flushed.
+            Err(BlockError::Unsupported(_)) => Ok(()),
+            result => result,
+        }
     }
 }

@@ -29,6 +29,13 @@ use crate::usb::setup::SetupPacket;
 use crate::usb::speed::Speed;
 use crate::usb::{Bus, DeviceId, Driver, UsbError, function_and_tag};
 
+/// Bytes of the longest block there is: a command moves one at least, whatever its limit.
+const LONGEST_BLOCK: u32 = 1 << 16;
+
+/// The most bytes of one command, whatever the policy. Policy: every ring has room for that, and more
+/// is no faster.
+const LONGEST_TRANSFER: u32 = 16 << 20;
+
 /// Where a function is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
@@ -232,7 +239,8 @@ impl Function {
         (choice, decision): (&Choice, Decision),
     ) -> Result<(), UsbError> {
         let speed = tools.bus.speed(device).ok_or(UsbError::Disconnected)?;
-        let longest = transfer_limit(policy, decision.quirks, speed);
+        let limit = transfer_limit(policy, decision.quirks, speed);
+        let longest = limit.max(LONGEST_BLOCK);
         self.carrier = match &choice.way {
             Way::BulkOnly(pipes) => Carrier::BulkOnly(
                 open_bulk_only(tools.bus, index, device, choice.interface, pipes, longest)?,
@@ -262,7 +270,7 @@ impl Function {
         self.state = State::Configuring;
         self.device = Some(device);
         self.interface = choice.interface;
-        self.transfer_bytes = longest;
+        self.transfer_bytes = limit;
         self.command_set = choice.command_set;
         self.decision = decision;
         Ok(())
@@ -569,7 +577,6 @@ fn transfer_limit(policy: &Policy, quirks: Quirks, speed: Speed) -> u32 {
     } else {
         policy.transfer_high
     };
-    quirks
-        .transfer_limit()
-        .map_or(limit, |most| most.min(limit))
+    let most = quirks.transfer_limit().unwrap_or(LONGEST_TRANSFER);
+    limit.min(most).min(LONGEST_TRANSFER)
 }

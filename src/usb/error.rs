@@ -34,6 +34,9 @@ pub enum UsbError {
     OverCurrent,
     /// Low or full speed behind a controller without a driver for its companion.
     NeedsCompanion,
+    /// The controller's driver was made for another place than the next free one: make it with the number
+    /// of that. Two of the same number would free each other's memory.
+    WrongNumber,
     /// The controller as a whole does not work.
     ControllerDied(ControllerFault),
 }

@@ -8,7 +8,7 @@ use rootport::stack::DiskState;
 use rootport::time::Duration;
 use rootport_models::device::Script;
 use rootport_models::device::bot::{Action, opcode};
-use rootport_models::device::scsi::{Image, LogicalUnit, Sense};
+use rootport_models::device::scsi::{CacheLoss, Image, LogicalUnit, Scripted, Sense};
 
 const TEST_UNIT_READY: u8 = 0x00;
 const START_STOP: u8 = 0x1b;
@@ -66,6 +66,19 @@ fn a_disk_that_has_stopped_is_started_and_the_read_is_carried_out() {
     let before = device.count(START_STOP);
     rig.check(disk, 7, 8);
     assert_eq!(device.count(START_STOP), before + 1, "it was started once");
+}
+
+/// Many bridges know no START STOP UNIT: what was written must be on the medium all the same.
+#[test]
+fn a_disk_that_cannot_be_stopped_is_flushed_when_it_should_stop() {
+    let unit = LogicalUnit::disk(65536, 512).write_cache(CacheLoss::PowerCycle);
+    let unit = unit.script(START_STOP, Scripted::Fail(Sense::UNKNOWN_COMMAND));
+    let mut rig = Rig::default();
+    let device = Script::new().unit(unit).build();
+    let disk = rig.disk(HIGH_PORT, device.clone());
+    rig.write(disk, 9, &[7; 512]).unwrap();
+    assert_eq!(rig.host.disk(disk).stop(), Ok(()));
+    assert_eq!(device.durable_block(9), [7; 512]);
 }
 
 #[test]

@@ -431,6 +431,7 @@ impl<B: Bus> Ehci<'_, B> {
 impl<B: Bus> HostController for Ehci<'_, B> {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
+            number: self.index,
             address_mask: if self.capability.wide {
                 u64::MAX
             } else {

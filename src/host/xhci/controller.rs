@@ -73,6 +73,7 @@ pub(super) enum Step {
 impl<B: Bus> HostController for Xhci<'_, B> {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
+            number: self.controller,
             address_mask: self.parameters.address_mask,
             grain: 1,
             root_ports: self.parameters.ports,

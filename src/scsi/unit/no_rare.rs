@@ -55,7 +55,12 @@ impl UnitEntry {
     }
 
     /// Never called.
-    pub(super) fn rare_done(&mut self, _: &RequestSlot, _moved: u32) -> Result<(), BlockError> {
+    pub(super) fn rare_done(
+        &mut self,
+        _piece: Piece,
+        _slot: &mut RequestSlot,
+        _moved: u32,
+    ) -> Result<(), BlockError> {
         Ok(())
     }
 

@@ -5,7 +5,7 @@
 //! granules where the unit has such. Out of the way of reads and writes, which only ask whether a
 //! request is one of these.
 
-use super::{UnitEntry, UnitState, write};
+use super::{SECOND_TRY, UnitEntry, UnitState, retry, write};
 use crate::block::ata::{ATA_SECTOR, AtaTransfer};
 use crate::block::queue::{Operation, Piece, RequestSlot};
 use crate::block::{BlockError, Geometry, Lba, SenseCode};
@@ -230,16 +230,34 @@ impl UnitEntry {
         Err(absent)
     }
 
-    /// The command for a piece of a rare request has ended well.
+    /// The command for a piece of a rare request has ended well. One that has not taken all that it was
+    /// sent has not done what it should.
     #[cold]
     #[inline(never)]
-    pub(super) fn rare_done(&mut self, slot: &RequestSlot, moved: u32) -> Result<(), BlockError> {
+    pub(super) fn rare_done(
+        &mut self,
+        piece: Piece,
+        slot: &mut RequestSlot,
+        moved: u32,
+    ) -> Result<(), BlockError> {
         if let Operation::Ata(command) = slot.operation {
             self.ata.state = AtaState::Works;
             let is_whole = command.transfer != AtaTransfer::SectorIn || moved == ATA_SECTOR as u32;
             return is_whole.then_some(()).ok_or(BlockError::Short { moved });
         }
-        Ok(())
+        let found = self.known().ok_or(BlockError::NotReady)?;
+        let block_bytes = found.capacity.block_length().bytes();
+        let wanted = match slot.operation {
+            Operation::Unmap { .. } => match self.discard(found)? {
+                Discard::Unmap(_) => UNMAP_LIST as u32,
+                Discard::WriteSame(_) => block_bytes,
+            },
+            _ => block_bytes,
+        };
+        if moved == wanted {
+            return Ok(());
+        }
+        retry(piece, slot, SECOND_TRY, BlockError::Short { moved })
     }
 
     /// A command of a request has failed. `None`: it is no rare one, or its sense means what it

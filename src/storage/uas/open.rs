@@ -43,7 +43,7 @@ impl Transport {
     ) -> Result<Self, UsbError> {
         let speed = bus.speed(device).ok_or(UsbError::Disconnected)?;
         let capabilities = bus.capabilities(device).ok_or(UsbError::Disconnected)?;
-        let wanted = policy.depth.saturating_add(MARGIN).min(MAX_TAGS);
+        let wanted = policy.depth.max(1).saturating_add(MARGIN).min(MAX_TAGS);
         let (mode, limit) = if speed.is_super() {
             let streams = pipes.stream_count().min(u32::from(capabilities.streams));
             (Mode::Streams, wanted.min(streams.min(255) as u8))

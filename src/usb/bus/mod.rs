@@ -158,6 +158,8 @@ pub struct Bus<'s, C> {
     next_timer: Instant,
     /// When a controller's share was over before its events were.
     cut_short: Instant,
+    /// In how many polls in a row that was so.
+    behind: u8,
     /// When there is something to do at the latest: for the timers, or for a driver.
     wake: Instant,
     /// A function's driver has queued transfers that the controller is to be told of soon.
@@ -187,6 +189,7 @@ impl<'s, C: Driver> Bus<'s, C> {
             taken: 0,
             next_timer: Instant::from_micros(0),
             cut_short: Instant::NEVER,
+            behind: 0,
             wake: Instant::from_micros(0),
             owes_kick: false,
         }

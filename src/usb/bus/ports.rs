@@ -63,6 +63,8 @@ impl<C: Driver> Bus<'_, C> {
             _ => return,
         };
         if let Some(entry) = self.ports.get_mut(index) {
+            // What is on it may have shown itself already: its power may come from elsewhere.
+            entry.changed |= matches!(entry.state, PortState::Unpowered(_));
             entry.state = next;
             // What comes later is another one.
             entry.kept &= next != PortState::Empty;

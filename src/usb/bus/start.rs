@@ -42,7 +42,8 @@ impl<C: Driver> Bus<'_, C> {
     ///
     /// # Errors
     ///
-    /// [`UsbError::TableFull`] says which slice of the storage is too short.
+    /// [`UsbError::TableFull`] says which slice of the storage is too short;
+    /// [`UsbError::WrongNumber`] if the driver was not made for the next free place, the first being 0.
     pub fn add(&mut self, driver: C) -> Result<ControllerId, UsbError> {
         let free = self
             .controllers
@@ -50,6 +51,9 @@ impl<C: Driver> Bus<'_, C> {
             .position(|slot| slot.driver.is_none());
         let index = free.ok_or(UsbError::TableFull(Table::Controllers))?;
         let controller = ControllerId(index as u8);
+        if driver.capabilities().number != controller.0 {
+            return Err(UsbError::WrongNumber);
+        }
         let ports = driver.capabilities().root_ports;
         if self.ports.iter().filter(|entry| !entry.in_use).count() < usize::from(ports) {
             return Err(UsbError::TableFull(Table::Ports));

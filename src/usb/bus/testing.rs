@@ -52,6 +52,7 @@ pub(crate) struct InFlight {
 /// What a test sees and sets.
 #[derive(Debug)]
 pub(crate) struct State {
+    pub(crate) number: u8,
     pub(crate) ports: Vec<PortStatus>,
     pub(crate) events: VecDeque<Event>,
     pub(crate) calls: Vec<Call>,
@@ -166,6 +167,7 @@ impl Fake {
             handed_over: false,
         };
         Self(Rc::new(RefCell::new(State {
+            number: 0,
             ports: vec![empty; ports],
             events: VecDeque::new(),
             calls: Vec::new(),
@@ -199,10 +201,11 @@ pub(crate) fn fake_bus(
     protocol: PortProtocol,
 ) -> (Bus<'static, Fake>, Vec<Fake>) {
     let (region, memory) = region();
-    let slots = (0..controllers).map(|_| ControllerSlot::EMPTY);
+    // One more than there are.
+    let slots = (0..=controllers).map(|_| ControllerSlot::EMPTY);
     let storage = BusStorage {
         controllers: slots.collect::<Vec<_>>().leak(),
-        ports: vec![PortEntry::EMPTY; 2 * controllers].leak(),
+        ports: vec![PortEntry::EMPTY; 2 * (controllers + 1)].leak(),
         devices: (0..4)
             .map(|_| DeviceEntry::EMPTY)
             .collect::<Vec<_>>()
@@ -213,7 +216,8 @@ pub(crate) fn fake_bus(
     let fakes: Vec<_> = (0..controllers)
         .map(|_| Fake::new(2, protocol, memory))
         .collect();
-    for fake in &fakes {
+    for (fake, number) in fakes.iter().zip(0..) {
+        fake.state().number = number;
         bus.add(fake.clone()).unwrap();
     }
     bus.start(Instant::from_micros(0));
@@ -274,10 +278,12 @@ fn answer(setup: &SetupPacket) -> &'static [u8] {
 
 impl HostController for Fake {
     fn capabilities(&self) -> Capabilities {
+        let state = self.state();
         Capabilities {
+            number: state.number,
             address_mask: u64::MAX,
             grain: 1,
-            root_ports: self.state().ports.len() as u8,
+            root_ports: state.ports.len() as u8,
             streams: 0,
             holds: false,
             reset_hold: None,

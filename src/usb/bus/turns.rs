@@ -9,7 +9,12 @@ use crate::time::Instant;
 
 /// How many things in a row one controller may report before the others have a turn.
 /// Policy: more than a burst of completions, less than what a user would notice.
-const SHARE: u8 = 64;
+pub(super) const SHARE: u8 = 64;
+
+/// How often in a row the timers wait because a controller's share was over before its events were: what has
+/// ended in time, but was not told of, has not timed out. Policy: more events than the rings of all
+/// controllers of a board hold, and an end to what a mad one can hold up.
+pub(super) const POSTPONED: u8 = 8;
 
 impl<C: Driver> Bus<'_, C> {
     /// Whether [`Bus::poll`] would find something. Touches nothing.
@@ -48,6 +53,7 @@ impl<C: Driver> Bus<'_, C> {
         }
         self.cursor = 0;
         self.taken = 0;
+        self.behind = 0;
         self.wake = wake;
         true
     }
@@ -60,7 +66,8 @@ impl<C: Driver> Bus<'_, C> {
             if let Some(event) = self.take_events(now) {
                 return Some(event);
             }
-            if timers_ran || now < self.next_timer {
+            let comes_first = self.cut_short != Instant::NEVER && self.behind < POSTPONED;
+            if timers_ran || now < self.next_timer || comes_first {
                 break;
             }
             // What the timers have begun may have ended already.
@@ -70,6 +77,10 @@ impl<C: Driver> Bus<'_, C> {
             }
         }
         let cut_short = core::mem::replace(&mut self.cut_short, Instant::NEVER);
+        self.behind = match cut_short {
+            Instant::NEVER => 0,
+            _ => self.behind.saturating_add(1),
+        };
         self.wake = self
             .drivers()
             .map(HostController::next_deadline)
@@ -148,6 +159,12 @@ impl<C: Driver> Bus<'_, C> {
         }
         self.cursor = 0;
         None
+    }
+
+    /// Whether events were left at the last [`Bus::poll`] that returned `None`, and come before any timer: the
+    /// rest is due at once.
+    pub fn is_behind(&self, now: Instant) -> bool {
+        now >= self.wake && (1..POSTPONED).contains(&self.behind)
     }
 
     /// When to poll again at the latest, as of the last [`Bus::poll`] that returned `None`. Not

@@ -47,10 +47,10 @@ use std::ptr::NonNull;
 
 use rootport::dma::{BusAddress, CoherentRegion, Dma, DmaBuffer};
 use rootport::mmio::Bus;
-use rootport::platform::{ControllerId, Platform};
+use rootport::platform::{ControllerId, Platform, PortPower};
 use rootport::time::Instant;
 
-use crate::machine::{Buffer, Machine};
+use crate::machine::{Buffer, Machine, Power};
 
 /// A machine as the library's platform.
 #[derive(Clone, Debug)]
@@ -138,6 +138,18 @@ impl Platform for ModelPlatform {
 
     fn can_cut_dma(&self, _controller: ControllerId) -> bool {
         self.machine.options().can_cut_dma
+    }
+
+    fn port_power(&self, _controller: ControllerId, port: u8) -> PortPower {
+        match self.machine.options().power {
+            Power::AlwaysOn => PortPower::AlwaysOn,
+            Power::Port => PortPower::Port,
+            Power::Rails(rails) => PortPower::Rail(port % rails),
+        }
+    }
+
+    fn switch_rail(&self, rail: u8, on: bool) {
+        self.machine.switch_rail(rail, on);
     }
 
     fn log(&self, line: fmt::Arguments<'_>) {

@@ -93,7 +93,7 @@ pub(crate) fn drive(
     driver: Driver,
 ) -> ModelController {
     let memory: &'static mut EhciMemory<8, 32, 64> = Box::leak(Box::new(EhciMemory::new()));
-    let ehci = Ehci::new(platform.bus(index), 0, memory.slices(), driver);
+    let ehci = Ehci::new(platform.bus(index), index as u8, memory.slices(), driver);
     let ehci = ehci.expect("the model is a plausible controller");
     if driver.interrupts != Interrupts::Polled {
         let half = ehci.interrupt_half();

@@ -83,3 +83,18 @@ fn a_flush_is_followed_by_request_sense_on_the_device_that_wants_it() {
     works(&mut rig, disk);
     assert_eq!(neighbour.count(0x03), 0);
 }
+
+/// What it says behind a flush is about the flush, however good that was called.
+#[test]
+fn a_flush_that_is_called_good_and_told_otherwise_behind_it_is_not_good() {
+    let device = stick(0x1949, 0x0004, 0x0100)
+        .on(opcode(0x03), Action::Data(Sense::WRITE_ERROR.fixed()))
+        .build();
+    let (mut rig, disk) = with_disk(&device);
+    rig.write(disk, 5, &[1; 512]).unwrap();
+    let result = rig.flush(disk);
+    assert!(
+        matches!(result, Err(BlockError::Medium { .. })),
+        "{result:?}"
+    );
+}

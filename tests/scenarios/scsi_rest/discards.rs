@@ -3,10 +3,13 @@
 use rootport::block::queue::Operation;
 use rootport::block::{BlockError, Lba, SenseCode};
 use rootport::time::Duration;
+use rootport_models::device::UasScript;
 use rootport_models::device::scsi::{LogicalUnit, Provisioning, Sense, pattern};
+use rootport_models::device::uas::{What, on};
 
 use super::{Handle, bulk_only, details, over_both, uas};
-use crate::rig::Rig;
+use crate::controller::LINKS;
+use crate::rig::{Rig, port_for};
 
 const UNMAP: u8 = 0x42;
 const WRITE_SAME: u8 = 0x93;
@@ -213,4 +216,27 @@ fn write_same_is_kept_from_a_plain_bulk_only_disk_and_unmap_is_not() {
     rig.host.disk(disk).unmap(Lba(0), 8).unwrap();
     assert!(matches!(handle, Handle::BulkOnly(_)));
     assert_eq!(handle.block(7), [0; 512]);
+}
+
+/// A good status without the list, or the block, having been taken.
+#[test]
+fn blocks_are_not_given_back_or_written_alike_by_a_disk_that_did_not_take_what_it_was_sent() {
+    for link in LINKS {
+        for opcode in [UNMAP, WRITE_SAME] {
+            let skips = on(opcode, What::SkipData).times(u32::MAX);
+            let unit = disk(Provisioning::default());
+            let script = UasScript::new().speed(*link).unit(unit).fault(skips);
+            let mut rig = Rig::default();
+            let disk = rig.disk(port_for(*link), script.build());
+            let result = match opcode {
+                UNMAP => rig.host.disk(disk).unmap(Lba(100), 50),
+                _ => {
+                    let block = rig.machine.buffer(512, 0);
+                    rig.host.disk(disk).write_same(Lba(100), 50, &block)
+                }
+            };
+            let short = BlockError::Short { moved: 0 };
+            assert_eq!(result, Err(short), "{link:?}, {opcode:#04x}");
+        }
+    }
 }

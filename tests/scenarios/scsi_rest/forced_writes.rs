@@ -3,10 +3,14 @@
 use rootport::block::queue::Operation;
 use rootport::block::{BlockError, FlushSupport, Lba, SenseCode, Stored, WriteCache, WriteOptions};
 use rootport::dma::DmaBuffer;
+use rootport_models::device::bot::{Action, opcode};
 use rootport_models::device::scsi::{CacheLoss, Forced, LogicalUnit};
+use rootport_models::device::uas::{What, on};
+use rootport_models::device::{Script, UasScript};
 
-use super::{bulk_only, details, over_both, uas};
-use crate::rig::Rig;
+use super::{bulk_only, details, over_both, trusting, uas};
+use crate::controller::LINKS;
+use crate::rig::{HIGH_PORT, Rig, port_for};
 
 const WRITE: u8 = 0x2a;
 const FLUSH: u8 = 0x35;
@@ -148,4 +152,24 @@ fn a_policy_against_it_makes_a_flush_of_it() {
         assert_eq!(handle.sent(FLUSH).is_empty(), is_forced);
         assert_eq!(handle.durable(100), [0x5a; 512]);
     }
+}
+
+/// A good status with less than all of the data, each time.
+#[test]
+fn a_forced_write_that_moves_too_little_is_not_good() {
+    let short = on(WRITE, What::SkipData).times(u32::MAX);
+    for link in LINKS {
+        let script = UasScript::new().speed(*link).unit(cached());
+        let device = script.fault(short.clone()).build();
+        let mut rig = Rig::default();
+        let disk = rig.disk(port_for(*link), device.clone());
+        let result = write_to_medium(&mut rig, disk, 100, 512);
+        assert_eq!(result, Err(BlockError::Short { moved: 0 }), "{link:?}");
+    }
+    let moves_half = Action::ShortData(512);
+    let script = Script::new().unit(cached()).on(opcode(WRITE), moves_half);
+    let mut rig = trusting();
+    let disk = rig.disk(HIGH_PORT, script.build());
+    let result = write_to_medium(&mut rig, disk, 100, 1024);
+    assert_eq!(result, Err(BlockError::Short { moved: 512 }));
 }

@@ -3,7 +3,7 @@
 //! memory lost.
 //!
 //! A trial is decided by its seed. `ROOTPORT_TRIALS=N` runs N seeds of each kind in place of the few of
-//! every day; a failure names its seed, and `ROOTPORT_SEED=S` runs that one alone.
+//! every day; a failure names its seed, and `ROOTPORT_SEED=S` runs that one alone, or N from there on.
 
 mod faults;
 mod ledger;
@@ -28,10 +28,10 @@ fn number(name: &str) -> Option<u64> {
 }
 
 fn seeds() -> core::ops::Range<u64> {
-    match number("ROOTPORT_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..number("ROOTPORT_TRIALS").unwrap_or(SEEDS),
-    }
+    let (first, count) = (number("ROOTPORT_SEED"), number("ROOTPORT_TRIALS"));
+    let usual = if first.is_some() { 1 } else { SEEDS };
+    let first = first.unwrap_or(0);
+    first..first + count.unwrap_or(usual)
 }
 
 /// A disk with a cache that forgets, of one kind or the other.

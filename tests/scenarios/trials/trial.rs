@@ -320,7 +320,7 @@ impl<D: Subject> Trial<D> {
         if self.may_die {
             self.neighbour = self.rig.wait_for_disk(OTHER_PORT);
         }
-        let (neighbour, lba) = (self.neighbour, self.seed);
+        let (neighbour, lba) = (self.neighbour, self.seed % 4096);
         let (result, took) = self.rig.timed(|rig| rig.read(neighbour, lba, BLOCK));
         let is_good = result == Ok(content(lba, 0)) && took <= Duration::from_secs(1);
         let may_fail = self.may_die && (result.is_err() || took > Duration::from_secs(1));

@@ -114,7 +114,7 @@ pub(crate) fn drive(
     driver: Driver,
 ) -> ModelController {
     let memory: &'static mut XhciMemory<8, 32, 64> = Box::leak(Box::new(XhciMemory::new()));
-    let xhci = Xhci::new(platform.bus(index), 0, memory.slices(), driver);
+    let xhci = Xhci::new(platform.bus(index), index as u8, memory.slices(), driver);
     let xhci = xhci.expect("the model is a plausible controller");
     if driver.interrupts != Interrupts::Polled {
         let half = xhci.interrupt_half();

@@ -12,7 +12,7 @@ use crate::dma::Segment;
 use crate::host::Report;
 use crate::policy::Queueing;
 use crate::scsi::cdb::{DataPhase, request_sense};
-use crate::scsi::sense::Sense;
+use crate::scsi::sense::{Sense, Verdict};
 use crate::scsi::transport::{Completion, Outcome, Request, Status, TransportError};
 use crate::storage::quirks::Quirks;
 use crate::time::Instant;
@@ -140,7 +140,9 @@ impl Transport {
         };
         let (status, moved) = match sensing {
             Sensing::Failure(moved) => (Status::Check(sense), moved),
-            Sensing::Flush => (Status::Good, 0),
+            // Nothing to say, as of every flush that went well (Linux weighs it so too).
+            Sensing::Flush if sense.verdict() == Verdict::Unexplained => (Status::Good, 0),
+            Sensing::Flush => (Status::Check(sense), 0),
         };
         self.end(Ok(Completion { status, moved }))
     }

@@ -156,3 +156,10 @@ fn that_does_not_even_stop_for_a_device_is_a_runaway() {
     assert_eq!(events, [BusEvent::Runaway(ControllerId(0), fault)]);
     assert_eq!(state(&bus, 0), ControllerState::Failed(fault));
 }
+
+/// The pool's ledger knows a controller by its number: two of the same would free each other's memory.
+#[test]
+fn that_was_made_for_another_place_is_not_added() {
+    let (mut bus, fakes) = running(1);
+    assert_eq!(bus.add(fakes[0].clone()), Err(UsbError::WrongNumber));
+}

@@ -46,6 +46,17 @@ pub enum Sleep {
     UntilInterrupt,
 }
 
+/// How the power of root ports is switched.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Power {
+    /// Not at all.
+    AlwaysOn,
+    /// By the controllers, each port alone.
+    Port,
+    /// By the board: it has so many rails, and port `n` of every controller is on rail `n` modulo that.
+    Rails(u8),
+}
+
 /// What a machine is like, beyond its controllers.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
@@ -63,6 +74,8 @@ pub struct Options {
     pub access_time: Nanoseconds,
     /// Whether the platform can cut a controller's DMA.
     pub can_cut_dma: bool,
+    /// How the platform can switch the power of ports.
+    pub power: Power,
 }
 
 impl Default for Options {
@@ -75,6 +88,7 @@ impl Default for Options {
             sleep: Sleep::UntilAnything,
             access_time: 200,
             can_cut_dma: true,
+            power: Power::AlwaysOn,
         }
     }
 }
@@ -287,6 +301,17 @@ impl Machine {
             seat.controller.cut_dma();
         }
         can
+    }
+
+    /// Switches the power of a rail: what is on its ports loses it, or gets it back.
+    pub fn switch_rail(&self, rail: u8, on: bool) {
+        self.world().switch_rail(rail, on);
+    }
+
+    /// Whether every rail has its power.
+    #[must_use]
+    pub fn all_rails_are_on(&self) -> bool {
+        self.world().dark.is_empty()
     }
 
     /// A buffer of cached memory, zeroed, whose first byte is `offset` bytes behind a page.

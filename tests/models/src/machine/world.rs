@@ -1,10 +1,11 @@
 //! [`World`]: what a machine consists of, behind its lock; and how its time runs.
 
+use std::collections::BTreeMap;
 use std::sync::MutexGuard;
 
-use super::{Options, Sleep, Statistics};
+use super::{Options, Power, Sleep, Statistics};
 use crate::controller::{Controller, Surroundings, Width};
-use crate::device::{MICROSECOND, Nanoseconds};
+use crate::device::{MICROSECOND, Nanoseconds, UsbDevice};
 use crate::memory::{Layout, Memory};
 use crate::random::Random;
 
@@ -13,6 +14,9 @@ pub(super) struct Seat {
     pub(super) controller: Box<dyn Controller>,
     pub(super) statistics: Statistics,
 }
+
+/// A device in its place: controller and port.
+type Placed = (usize, usize, Box<dyn UsbDevice>);
 
 /// All of a machine.
 pub(crate) struct World {
@@ -26,6 +30,8 @@ pub(crate) struct World {
     /// A rule was broken: the run has failed, and whoever unwinds meets silence.
     pub(super) broken: bool,
     pub(super) log: Vec<String>,
+    /// Rails without power, and what is on them.
+    pub(super) dark: BTreeMap<u8, Vec<Placed>>,
 }
 
 /// The locked world. If a rule is broken while it is held, the machine goes silent, so that
@@ -72,6 +78,7 @@ impl World {
             interrupts_seen: 0,
             broken: false,
             log: Vec::new(),
+            dark: BTreeMap::new(),
         }
     }
 
@@ -116,6 +123,30 @@ impl World {
             }
             None => seat.controller.read(around, offset, width),
         })
+    }
+
+    /// Takes what is on a rail's ports off the bus, or puts it back.
+    pub(super) fn switch_rail(&mut self, rail: u8, on: bool) {
+        let Power::Rails(rails) = self.options.power else {
+            return;
+        };
+        if on {
+            for (seat, port, device) in self.dark.remove(&rail).unwrap_or_default() {
+                self.with(seat, |seat, around| {
+                    seat.controller.plug(around, port, device);
+                });
+            }
+            return;
+        }
+        let mut taken = Vec::new();
+        for index in 0..self.seats.len() {
+            let ports = 0..self.seats[index].controller.ports();
+            for port in ports.filter(|port| port % usize::from(rails) == usize::from(rail)) {
+                let device = self.with(index, |seat, around| seat.controller.unplug(around, port));
+                taken.extend(device.map(|device| (index, port, device)));
+            }
+        }
+        self.dark.entry(rail).or_default().append(&mut taken);
     }
 
     fn next_event(&self) -> Option<(Nanoseconds, usize)> {

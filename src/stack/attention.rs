@@ -1,0 +1,47 @@
+//! What a unit tells by the way, in its answers to a bring-up: that it was reset, that writes have failed
+//! after all, that its medium is another one.
+//!
+//! Called by [`dispatch`](super::dispatch) ahead of the bring-up itself, which takes such an answer for a reason to ask
+//! again and no more. A request would have been told the same ([`unit`](crate::scsi::unit)); what is told is told
+//! once, so it must not be lost here.
+
+use super::Host;
+use super::recover::replace;
+use crate::block::BlockError;
+use crate::platform::Platform;
+use crate::scsi::sense::Verdict;
+use crate::scsi::transport::{Completion, Outcome, Status};
+use crate::usb::Driver;
+
+impl<P: Platform, C: Driver> Host<'_, P, C> {
+    /// Weighs the end of a bring-up's command for what it says of the time before.
+    ///
+    /// A unit whose device was reset is expected to say that its medium may have changed; what it is now is
+    /// compared with what it was. One that was not reset, and whose medium can be taken out, has another.
+    #[cold]
+    pub(super) fn weigh_attention(&mut self, unit: u8, outcome: &Outcome) {
+        let Ok(Completion {
+            status: Status::Check(sense),
+            ..
+        }) = outcome
+        else {
+            return;
+        };
+        let error = match sense.verdict() {
+            Verdict::ResetHappened | Verdict::EarlierCommandFailed => None,
+            Verdict::MediaChanged => Some(BlockError::MediumChanged),
+            Verdict::NoMedium => Some(BlockError::NoMedium),
+            _ => return,
+        };
+        let Some(entry) = self.units.get_mut(usize::from(unit)) else {
+            return;
+        };
+        entry.durability.interrupted();
+        let before = entry.before.as_ref();
+        let is_removable = before.is_some_and(|found| found.inquiry.removable);
+        if let Some(error) = error.filter(|_| entry.relapsed && is_removable) {
+            replace(entry);
+            self.end_requests_of(unit, error);
+        }
+    }
+}

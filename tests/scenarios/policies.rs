@@ -1,0 +1,92 @@
+//! Policies that nobody in his right mind chooses: a call ends all the same, and small limits cost speed and
+//! nothing else.
+
+use rootport::policy::Policy;
+use rootport::time::Duration;
+use rootport_models::device::{Script, UasScript};
+
+use crate::controller::LINKS;
+use crate::rig::{CALL_LIMIT, HIGH_PORT, Rig, disk_at, port_for};
+
+fn rig(policy: Policy) -> Rig {
+    let mut rig = Rig::default();
+    rig.host.set_policy(policy);
+    rig
+}
+
+#[test]
+fn transfers_may_be_limited_to_less_than_a_block_and_are_a_block_long_then() {
+    for bytes in [0, 1, 511, 512, 513, 4095, 4097, u32::MAX] {
+        let policy = Policy {
+            transfer_high: bytes,
+            transfer_super: bytes,
+            ..Policy::DEFAULT
+        };
+        for &link in LINKS {
+            let mut rig = rig(policy);
+            let disk = rig.disk(port_for(link), disk_at(link).build());
+            rig.check(disk, 3, 20);
+            rig.write(disk, 3, &[7; 5 * 512]).unwrap();
+            rig.flush(disk).unwrap();
+
+            let mut rig = rig_with_uas(policy, link);
+            let disk = rig.wait_for_disk(port_for(link));
+            rig.check(disk, 3, 20);
+            rig.write(disk, 3, &[7; 5 * 512]).unwrap();
+        }
+    }
+}
+
+fn rig_with_uas(policy: Policy, link: rootport_models::device::Link) -> Rig {
+    let rig = rig(policy);
+    rig.plug(port_for(link), UasScript::new().speed(link).build());
+    rig
+}
+
+#[test]
+fn any_depth_is_one_that_the_device_can_have() {
+    for depth in [0, 1, 13, 14, 15, u8::MAX] {
+        let policy = Policy {
+            depth,
+            ..Policy::DEFAULT
+        };
+        for &link in LINKS {
+            let mut rig = rig_with_uas(policy, link);
+            let disk = rig.wait_for_disk(port_for(link));
+            rig.check(disk, 3, 20);
+        }
+    }
+}
+
+/// A deadline in the past is passed at once; what the disk says in time counts all the same.
+#[test]
+fn deadlines_of_no_time_or_of_all_time_end_every_call() {
+    let set: [fn(&mut Policy, Duration); 9] = [
+        |policy, time| policy.read_write = time,
+        |policy, time| policy.optional = time,
+        |policy, time| policy.flush = time,
+        |policy, time| policy.bring_up = time,
+        |policy, time| policy.readiness = time,
+        |policy, time| policy.medium_poll = time,
+        |policy, time| policy.reopen = time,
+        |policy, time| policy.episode = time,
+        |policy, time| policy.task_management = time,
+    ];
+    for set in set {
+        for time in [Duration::ZERO, Duration::from_micros(1), Duration::MAX] {
+            let mut policy = Policy::DEFAULT;
+            set(&mut policy, time);
+            let mut rig = rig(policy);
+            rig.plug(HIGH_PORT, Script::new().build());
+            rig.run(Duration::from_secs(60));
+            let Ok(disk) = rig.host.first_disk() else {
+                continue;
+            };
+            for lba in 0..3 {
+                let _any = rig.within(CALL_LIMIT, |rig| rig.read(disk, lba, 512));
+                let _any = rig.within(CALL_LIMIT, |rig| rig.write(disk, lba, &[1; 512]));
+                let _any = rig.within(CALL_LIMIT, |rig| rig.flush(disk));
+            }
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! A controller that has died, cannot be stopped and cannot be cut off: what it may still reach is never
+//! given back, and nobody else notices.
+
+use std::collections::BTreeMap;
+
+use rootport::block::queue::{DiskId, Operation, RequestId};
+use rootport::block::{BlockError, Lba};
+use rootport::stack::{DiskState, Parting};
+use rootport::time::Duration;
+use rootport_models::adapter::owned;
+use rootport_models::device::bot::{Action, opcode};
+use rootport_models::device::scsi::{LogicalUnit, pattern};
+use rootport_models::device::uas::{What, on};
+use rootport_models::device::{SECOND, Script, UasScript, UsbDevice};
+use rootport_models::machine::{Machine, Options};
+
+use crate::controller::{self, Death, Driver, Faults, LINKS};
+use crate::rig::{HIGH_PORT, ModelHost, OTHER_PORT, POOL, Rig, port_for};
+
+/// The controller that dies, and the one that does not.
+const DYING: usize = 0;
+const WELL: usize = 1;
+
+/// When it dies: all disks are ready by then.
+const DEATH: u64 = 10 * SECOND;
+
+fn rig() -> Rig {
+    let machine = Machine::new(Options {
+        can_cut_dma: false,
+        ..Options::default()
+    });
+    let mut faults = Faults::none();
+    faults.death = Some((DEATH, Death::AllOnes));
+    let dying = controller::add(&machine, controller::usual(), faults);
+    let well = controller::add(&machine, controller::usual(), Faults::none());
+    assert_eq!((dying, well), (DYING, WELL));
+    let mut rig = Rig::on(machine, dying, POOL, Driver::default());
+    let platform = rig.host.platform().clone();
+    let driver = controller::drive(&rig.machine, &platform, well, Driver::default());
+    rig.host.add_controller(driver).expect("room for two");
+    rig.host.start();
+    rig
+}
+
+/// Plugs a disk into a controller's port and waits until it is ready.
+fn disk(rig: &mut Rig, controller: usize, port: usize, device: impl UsbDevice + 'static) -> DiskId {
+    let known: Vec<DiskId> = rig.host.disks().map(|disk| disk.id).collect();
+    rig.machine.plug(controller, port, device);
+    let find = |host: &ModelHost| {
+        let mut disks = host.disks();
+        let ready = |state| matches!(state, DiskState::Ready(_));
+        let new = disks.find(|disk| ready(disk.state) && !known.contains(&disk.id));
+        new.map(|disk| disk.id)
+    };
+    let found = rig
+        .host
+        .poll_until(Duration::from_secs(5), |host| find(host).is_some());
+    assert!(found, "{}", rig.describe());
+    find(&rig.host).expect("it was there a moment ago")
+}
+
+fn read(rig: &mut Rig, disk: DiskId, lba: u64) -> Result<RequestId, BlockError> {
+    let buffer = owned(&mut rig.machine.buffer(512, 0));
+    let submitted = rig
+        .host
+        .submit(disk, Operation::Read(Lba(lba)), Some(buffer));
+    submitted.map_err(|(error, _)| error)
+}
+
+/// Keeps reads of the disk that is well in every slot that is free, until `until`: each ends once and with
+/// its own data. Returns what other requests have ended with.
+fn busy_until(
+    rig: &mut Rig,
+    disk: DiskId,
+    pending: &mut BTreeMap<String, u64>,
+    until: Duration,
+) -> Vec<(RequestId, Result<(), BlockError>)> {
+    let (mut others, mut lba) = (Vec::new(), 0);
+    while rig.age() < until {
+        while let Ok(id) = read(rig, disk, lba % 1000) {
+            pending.insert(format!("{id:?}"), lba % 1000);
+            lba += 1;
+        }
+        rig.run(Duration::from_millis(50));
+        while let Some(completion) = rig.host.take_completion() {
+            if completion.disk != disk {
+                others.push((completion.id, completion.result));
+                continue;
+            }
+            let lba = pending.remove(&format!("{:?}", completion.id));
+            let lba = lba.expect("each ends once");
+            assert_eq!(completion.result, Ok(()), "{}", rig.describe());
+            let buffer = completion.buffer.expect("it comes back");
+            assert!(buffer.as_slice() == pattern(lba, 512), "block {lba}");
+        }
+    }
+    assert!(lba > 20, "it was busy");
+    others
+}
+
+/// Commands that the dead controller's disks never end have deadlines, and by then their places in the table
+/// are others'.
+fn ends_alone(first: impl UsbDevice + 'static, second: impl UsbDevice + 'static) {
+    let mut rig = rig();
+    let one = disk(&mut rig, DYING, HIGH_PORT, first);
+    let two = disk(&mut rig, DYING, OTHER_PORT, second);
+    let slow = Script::new().on(opcode(0x28), Action::Delay(300_000_000));
+    let slow = slow.unit(LogicalUnit::stick(4096)).pipes(0, 0x85, 0x06);
+    let well = disk(&mut rig, WELL, HIGH_PORT, slow.build());
+    rig.run(Duration::from_micros(
+        DEATH / 1_000 - 1_000 - rig.age().as_micros(),
+    ));
+    let one = read(&mut rig, one, 2000).expect("it is ready");
+    let mut pending = BTreeMap::new();
+    let mut others = busy_until(&mut rig, well, &mut pending, Duration::from_secs(16));
+    let late = read(&mut rig, two, 2000);
+    others.extend(busy_until(
+        &mut rig,
+        well,
+        &mut pending,
+        Duration::from_secs(60),
+    ));
+    let quarantined = Err(BlockError::Quarantined);
+    let ended = |id| others.iter().filter(move |(it, _)| *it == id);
+    // Some controllers tell of their death at once: nothing more is taken then.
+    for id in [one].into_iter().chain(late.ok()) {
+        assert!(ended(id).eq([&(id, quarantined)]), "{others:?}");
+    }
+}
+
+#[test]
+fn a_bulk_only_disk_whose_controller_is_quarantined_ends_no_request_but_its_own() {
+    let hangs = || {
+        let late = opcode(0x28).touching(2000..2001);
+        let script = Script::new().unit(LogicalUnit::stick(4096));
+        script.on(late, Action::Delay(3600 * SECOND))
+    };
+    ends_alone(hangs().build(), hangs().pipes(0, 0x83, 0x04).build());
+}
+
+/// The controller dies while the disk has a read under way and holds an unflushed write.
+fn refuses(port: usize, device: impl UsbDevice + 'static) {
+    let mut rig = rig();
+    let disk = disk(&mut rig, DYING, port, device);
+    let buffer = owned(&mut rig.machine.buffer(512, 0));
+    let write = Operation::Write(Lba(9));
+    rig.host.submit(disk, write, Some(buffer)).expect("room");
+    rig.run(Duration::from_micros(
+        DEATH / 1_000 - 1_000 - rig.age().as_micros(),
+    ));
+    read(&mut rig, disk, 2000).expect("it is ready");
+    rig.run(Duration::from_secs(30));
+    while rig.host.take_completion().is_some() {}
+    let gone = Err(BlockError::Disconnected);
+    assert_eq!(rig.host.geometry(disk), Err(BlockError::Disconnected));
+    assert_eq!(read(&mut rig, disk, 1), Err(BlockError::Disconnected));
+    let flush = rig.host.submit(disk, Operation::Flush, None);
+    assert_eq!(flush.map_err(|(error, _)| error).map(|_| ()), gone);
+    let states: Vec<_> = rig.host.disks().map(|disk| disk.state).collect();
+    assert!(states.is_empty(), "{states:?}");
+    let leaving = rig.within(Duration::from_secs(5), |rig| {
+        rig.host.shutdown(Parting::Flush, Duration::from_secs(2))
+    });
+    assert!(!leaving.quiet, "it may still reach memory");
+}
+
+#[test]
+fn a_disk_whose_controller_is_quarantined_is_gone_and_holds_nobody_up() {
+    let late = opcode(0x28).touching(2000..2001);
+    let script = Script::new().unit(LogicalUnit::stick(4096));
+    refuses(
+        HIGH_PORT,
+        script.on(late, Action::Delay(3600 * SECOND)).build(),
+    );
+    for link in LINKS {
+        let hangs = on(0x28, What::Hang).after(1);
+        refuses(
+            port_for(*link),
+            UasScript::new().speed(*link).fault(hangs).build(),
+        );
+    }
+}
