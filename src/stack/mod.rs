@@ -267,6 +267,8 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
                 None => return self.bus.next_wake().min(self.next_timer),
             }
         }
+        // There is more, whatever the controllers say when they are asked next.
+        self.bus.wake_at(now);
         now
     }
 

@@ -23,6 +23,17 @@ use crate::time::{Duration, Instant};
 /// The longest packet of an endpoint without high bandwidth (`USB 2.0 §5.7.3`).
 const LONGEST_PACKET: u16 = 1024;
 
+/// What a look at the endpoints has found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Found {
+    /// The good end of a transfer with one qTD.
+    End(TransferEnd),
+    /// Something else, on the endpoint whose turn it is.
+    Other(u8),
+    /// Nothing; the next look begins a new round.
+    Nothing,
+}
+
 /// After so long without a completion QEMU looks at the schedule less often than once a frame.
 /// Policy: two of its frames.
 const IDLE_TIME: Duration = Duration::from_millis(2);
@@ -124,20 +135,21 @@ impl<B: Bus> Ehci<'_, B> {
         })
     }
 
-    /// Looks at the endpoints with transfers in flight, one after the other, for an end that is to be
-    /// told, as long as what it finds is the good end of a transfer with one qTD. `None`: the one whose
-    /// turn it is has something else, or the round is over.
+    /// Looks at the endpoints with transfers in flight, one after the other from where the last look ended, for
+    /// an end that is to be told, as long as what it finds is the good end of a transfer with one qTD.
     #[inline(never)]
-    pub(super) fn take_good_end(&mut self) -> Option<TransferEnd> {
+    pub(super) fn look_around(&mut self) -> Found {
         while let Some(index) = self.active.peek() {
-            let endpoint = self.endpoints.get_mut(usize::from(index))?;
+            let Some(endpoint) = self.endpoints.get_mut(usize::from(index)) else {
+                return Found::Other(index);
+            };
             let Some(token) = endpoint.read_ended() else {
                 self.active.step();
                 continue;
             };
             let taken = endpoint.take_good_end(&mut self.records, token);
             if taken == Taken::Otherwise {
-                return None;
+                return Found::Other(index);
             }
             if endpoint.is_idle() {
                 self.active.remove(index);
@@ -146,26 +158,29 @@ impl<B: Bus> Ehci<'_, B> {
                 dma::acquire();
                 self.stirred = true;
                 self.last_end = index;
-                return Some(end);
+                return Found::End(end);
             }
         }
-        None
+        self.active.restart();
+        self.just_looked.set(true);
+        Found::Nothing
     }
 
-    /// Looks at the endpoints with transfers in flight, from where the last look ended.
+    /// Looks at the endpoints with transfers in flight for whatever has ended.
     #[inline(never)]
     pub(super) fn scan(&mut self) -> Option<Event> {
         loop {
-            if let Some(end) = self.take_good_end() {
-                let index = self.last_end;
-                return Some(self.endpoint(index)?.event(index, end));
-            }
-            let Some(index) = self.active.peek() else {
-                self.active.restart();
-                return None;
-            };
-            if let Some(event) = self.take_other_end(index) {
-                return Some(event);
+            match self.look_around() {
+                Found::End(end) => {
+                    let index = self.last_end;
+                    return Some(self.endpoint(index)?.event(index, end));
+                }
+                Found::Other(index) => {
+                    if let Some(event) = self.take_other_end(index) {
+                        return Some(event);
+                    }
+                }
+                Found::Nothing => return None,
             }
         }
     }
@@ -357,7 +372,8 @@ impl<B: Bus> Endpoints for Ehci<'_, B> {
     #[inline]
     fn retire(&mut self, endpoint: EndpointHandle) {
         let place = self.endpoints.get_mut(usize::from(endpoint.index));
-        if let Some(found) = place.filter(|found| found.generation == endpoint.generation) {
+        let is_it = |found: &EndpointRecord| found.generation == endpoint.generation;
+        if let Some(found) = place.filter(|found| is_it(found) && !found.is_idle()) {
             found.retire(&mut self.records);
             if found.is_idle() {
                 self.active.remove(endpoint.index);
