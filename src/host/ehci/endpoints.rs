@@ -210,8 +210,8 @@ impl<B: Bus> Ehci<'_, B> {
         event
     }
 
-    /// Queues one piece of memory, if the endpoint takes it as it is. `false` if not: then nothing was
-    /// changed.
+    /// Queues one piece of memory. What is not taken as it is goes another way from in here, so that no caller
+    /// has to keep anything for that.
     #[inline(never)]
     fn submit_one(
         &mut self,
@@ -219,15 +219,35 @@ impl<B: Bus> Ehci<'_, B> {
         token: Token,
         segment: Segment,
         how: (Handling, Shown),
-    ) -> bool {
+    ) -> Result<(), HostError> {
         let place = self.endpoints.get_mut(usize::from(endpoint.index));
         let queued = place
             .filter(|found| found.is_live(endpoint))
             .is_some_and(|found| found.submit_one(&mut self.records, token, &segment, how));
-        if queued {
-            self.active.insert(endpoint.index);
+        if !queued {
+            return self.not_taken(endpoint, token, segment, how);
         }
-        queued
+        self.active.insert(endpoint.index);
+        Ok(())
+    }
+
+    /// An endpoint has not taken a piece of memory as it is.
+    #[cold]
+    #[inline(never)]
+    fn not_taken(
+        &mut self,
+        endpoint: EndpointHandle,
+        token: Token,
+        segment: Segment,
+        (handling, shown): (Handling, Shown),
+    ) -> Result<(), HostError> {
+        if shown == Shown::AtOnce {
+            return self.submit_otherwise(endpoint, &handling.of(token, &segment));
+        }
+        match self.endpoint(endpoint.index) {
+            Some(found) if found.is_live(endpoint) => Err(HostError::QueueFull),
+            _ => Err(HostError::Halted),
+        }
     }
 
     /// Queues any transfer, or says why the endpoint does not take it.
@@ -334,10 +354,7 @@ impl<B: Bus> Endpoints for Ehci<'_, B> {
         segment: Segment,
         handling: Handling,
     ) -> Result<(), HostError> {
-        match self.submit_one(endpoint, token, segment, (handling, Shown::AtOnce)) {
-            true => Ok(()),
-            false => self.submit_otherwise(endpoint, &handling.of(token, &segment)),
-        }
+        self.submit_one(endpoint, token, segment, (handling, Shown::AtOnce))
     }
 
     #[inline]
@@ -348,14 +365,9 @@ impl<B: Bus> Endpoints for Ehci<'_, B> {
         segment: Segment,
     ) -> Result<(), HostError> {
         let handling = Handling::inward(Report::Always);
-        if self.submit_one(endpoint, token, segment, (handling, Shown::InItsTurn)) {
-            dma::release();
-            return Ok(());
-        }
-        match self.endpoint(endpoint.index) {
-            Some(found) if found.is_live(endpoint) => Err(HostError::QueueFull),
-            _ => Err(HostError::Halted),
-        }
+        self.submit_one(endpoint, token, segment, (handling, Shown::InItsTurn))?;
+        dma::release();
+        Ok(())
     }
 
     /// The controller watches memory. Only what is written must get there.
