@@ -297,6 +297,8 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
                 }
             }
         }
+        // There is more, whatever the controllers say when they are asked next.
+        self.bus.wake_at(now);
         now
     }
 

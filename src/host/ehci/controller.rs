@@ -8,6 +8,7 @@
 
 use super::Ehci;
 use super::device::control_config;
+use super::endpoints::Found;
 use super::interrupt::{COMPLETIONS, Interrupts};
 use super::periodic::{FRAMES, LIST_LENGTH};
 use super::port::RESET_HOLD;
@@ -475,7 +476,11 @@ impl<B: Bus> HostController for Ehci<'_, B> {
 
     #[inline]
     fn has_events(&self) -> bool {
-        self.signal.is_raised() || (!self.active.set().is_empty() && self.has_ends())
+        // What has ended since the look a moment ago is found by the next.
+        self.signal.is_raised()
+            || (!self.active.set().is_empty()
+                && !self.just_looked.replace(false)
+                && self.has_ends())
     }
 
     #[inline]
@@ -494,7 +499,6 @@ impl<B: Bus> HostController for Ehci<'_, B> {
         if self.active.set().is_empty() {
             return None;
         }
-        self.active.restart_if_over();
         self.scan()
     }
 
@@ -503,18 +507,20 @@ impl<B: Bus> HostController for Ehci<'_, B> {
         if self.active.set().is_empty() {
             return false;
         }
-        self.active.restart_if_over();
-        match self.take_good_end() {
-            Some(found) => {
+        match self.look_around() {
+            Found::End(found) => {
                 *end = found;
                 true
             }
-            None => false,
+            Found::Other(_) | Found::Nothing => false,
         }
     }
 
     /// Completions are in memory, not in a queue that could fill up.
-    fn acknowledge_events(&mut self) {}
+    #[inline]
+    fn acknowledge_events(&mut self) {
+        self.just_looked.set(false);
+    }
 
     fn check_alive(&mut self) -> bool {
         self.read_alive()

@@ -23,6 +23,17 @@ use crate::time::{Duration, Instant};
 /// The longest packet of an endpoint without high bandwidth (`USB 2.0 §5.7.3`).
 const LONGEST_PACKET: u16 = 1024;
 
+/// What a look at the endpoints has found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Found {
+    /// The good end of a transfer with one qTD.
+    End(TransferEnd),
+    /// Something else, on the endpoint whose turn it is.
+    Other(u8),
+    /// Nothing; the next look begins a new round.
+    Nothing,
+}
+
 /// After so long without a completion QEMU looks at the schedule less often than once a frame.
 /// Policy: two of its frames.
 const IDLE_TIME: Duration = Duration::from_millis(2);
@@ -124,20 +135,21 @@ impl<B: Bus> Ehci<'_, B> {
         })
     }
 
-    /// Looks at the endpoints with transfers in flight, one after the other, for an end that is to be
-    /// told, as long as what it finds is the good end of a transfer with one qTD. `None`: the one whose
-    /// turn it is has something else, or the round is over.
+    /// Looks at the endpoints with transfers in flight, one after the other from where the last look ended, for
+    /// an end that is to be told, as long as what it finds is the good end of a transfer with one qTD.
     #[inline(never)]
-    pub(super) fn take_good_end(&mut self) -> Option<TransferEnd> {
+    pub(super) fn look_around(&mut self) -> Found {
         while let Some(index) = self.active.peek() {
-            let endpoint = self.endpoints.get_mut(usize::from(index))?;
+            let Some(endpoint) = self.endpoints.get_mut(usize::from(index)) else {
+                return Found::Other(index);
+            };
             let Some(token) = endpoint.read_ended() else {
                 self.active.step();
                 continue;
             };
             let taken = endpoint.take_good_end(&mut self.records, token);
             if taken == Taken::Otherwise {
-                return None;
+                return Found::Other(index);
             }
             if endpoint.is_idle() {
                 self.active.remove(index);
@@ -146,26 +158,29 @@ impl<B: Bus> Ehci<'_, B> {
                 dma::acquire();
                 self.stirred = true;
                 self.last_end = index;
-                return Some(end);
+                return Found::End(end);
             }
         }
-        None
+        self.active.restart();
+        self.just_looked.set(true);
+        Found::Nothing
     }
 
-    /// Looks at the endpoints with transfers in flight, from where the last look ended.
+    /// Looks at the endpoints with transfers in flight for whatever has ended.
     #[inline(never)]
     pub(super) fn scan(&mut self) -> Option<Event> {
         loop {
-            if let Some(end) = self.take_good_end() {
-                let index = self.last_end;
-                return Some(self.endpoint(index)?.event(index, end));
-            }
-            let Some(index) = self.active.peek() else {
-                self.active.restart();
-                return None;
-            };
-            if let Some(event) = self.take_other_end(index) {
-                return Some(event);
+            match self.look_around() {
+                Found::End(end) => {
+                    let index = self.last_end;
+                    return Some(self.endpoint(index)?.event(index, end));
+                }
+                Found::Other(index) => {
+                    if let Some(event) = self.take_other_end(index) {
+                        return Some(event);
+                    }
+                }
+                Found::Nothing => return None,
             }
         }
     }
@@ -195,8 +210,8 @@ impl<B: Bus> Ehci<'_, B> {
         event
     }
 
-    /// Queues one piece of memory, if the endpoint takes it as it is. `false` if not: then nothing was
-    /// changed.
+    /// Queues one piece of memory. What is not taken as it is goes another way from in here, so that no caller
+    /// has to keep anything for that.
     #[inline(never)]
     fn submit_one(
         &mut self,
@@ -204,15 +219,35 @@ impl<B: Bus> Ehci<'_, B> {
         token: Token,
         segment: Segment,
         how: (Handling, Shown),
-    ) -> bool {
+    ) -> Result<(), HostError> {
         let place = self.endpoints.get_mut(usize::from(endpoint.index));
         let queued = place
             .filter(|found| found.is_live(endpoint))
             .is_some_and(|found| found.submit_one(&mut self.records, token, &segment, how));
-        if queued {
-            self.active.insert(endpoint.index);
+        if !queued {
+            return self.not_taken(endpoint, token, segment, how);
         }
-        queued
+        self.active.insert(endpoint.index);
+        Ok(())
+    }
+
+    /// An endpoint has not taken a piece of memory as it is.
+    #[cold]
+    #[inline(never)]
+    fn not_taken(
+        &mut self,
+        endpoint: EndpointHandle,
+        token: Token,
+        segment: Segment,
+        (handling, shown): (Handling, Shown),
+    ) -> Result<(), HostError> {
+        if shown == Shown::AtOnce {
+            return self.submit_otherwise(endpoint, &handling.of(token, &segment));
+        }
+        match self.endpoint(endpoint.index) {
+            Some(found) if found.is_live(endpoint) => Err(HostError::QueueFull),
+            _ => Err(HostError::Halted),
+        }
     }
 
     /// Queues any transfer, or says why the endpoint does not take it.
@@ -319,10 +354,7 @@ impl<B: Bus> Endpoints for Ehci<'_, B> {
         segment: Segment,
         handling: Handling,
     ) -> Result<(), HostError> {
-        match self.submit_one(endpoint, token, segment, (handling, Shown::AtOnce)) {
-            true => Ok(()),
-            false => self.submit_otherwise(endpoint, &handling.of(token, &segment)),
-        }
+        self.submit_one(endpoint, token, segment, (handling, Shown::AtOnce))
     }
 
     #[inline]
@@ -333,14 +365,9 @@ impl<B: Bus> Endpoints for Ehci<'_, B> {
         segment: Segment,
     ) -> Result<(), HostError> {
         let handling = Handling::inward(Report::Always);
-        if self.submit_one(endpoint, token, segment, (handling, Shown::InItsTurn)) {
-            dma::release();
-            return Ok(());
-        }
-        match self.endpoint(endpoint.index) {
-            Some(found) if found.is_live(endpoint) => Err(HostError::QueueFull),
-            _ => Err(HostError::Halted),
-        }
+        self.submit_one(endpoint, token, segment, (handling, Shown::InItsTurn))?;
+        dma::release();
+        Ok(())
     }
 
     /// The controller watches memory. Only what is written must get there.
@@ -357,7 +384,8 @@ impl<B: Bus> Endpoints for Ehci<'_, B> {
     #[inline(never)]
     fn retire(&mut self, endpoint: EndpointHandle) {
         let place = self.endpoints.get_mut(usize::from(endpoint.index));
-        if let Some(found) = place.filter(|found| found.generation == endpoint.generation) {
+        let is_it = |found: &EndpointRecord| found.generation == endpoint.generation;
+        if let Some(found) = place.filter(|found| is_it(found) && !found.is_idle()) {
             found.retire(&mut self.records);
             if found.is_idle() {
                 self.active.remove(endpoint.index);

@@ -55,6 +55,8 @@ pub use interrupt::{InterruptHalf, Interrupts};
 pub use storage::{EhciMemory, EhciStorage, Signal};
 pub use transfer::TransferRecord;
 
+use core::cell::Cell;
+
 use self::capability::Capability;
 use self::controller::Life;
 use self::device::Addresses;
@@ -98,6 +100,9 @@ pub struct Ehci<'s, B> {
     stirred: bool,
     /// Whose transfer has ended last.
     last_end: u8,
+    /// A look at all that is in flight has just found that nothing has ended: it need not be asked for
+    /// once more before the turn is over.
+    just_looked: Cell<bool>,
     /// USBCMD as it should be, without the doorbell.
     command: u32,
     signal: &'s Signal,
@@ -169,6 +174,7 @@ impl<'s, B: Bus> Ehci<'s, B> {
             last_activity: Instant::default(),
             stirred: false,
             last_end: 0,
+            just_looked: Cell::new(false),
             command: 0,
             signal: storage.signal,
             devices: storage.devices,

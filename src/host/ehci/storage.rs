@@ -318,14 +318,6 @@ impl Round {
         self.left &= self.left.wrapping_sub(1);
     }
 
-    /// Begins the next round if everybody has had a turn.
-    #[inline]
-    pub(super) fn restart_if_over(&mut self) {
-        if self.left == 0 && u32::from(self.set.summary) >> self.next == 0 {
-            self.restart();
-        }
-    }
-
     /// Begins the next round.
     #[inline]
     pub(super) fn restart(&mut self) {

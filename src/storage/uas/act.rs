@@ -6,7 +6,7 @@
 
 use super::ends::outcome_of;
 use super::machine::{Action, Cause, End, Input, Mode, UasPipe};
-use super::memory::slot_mut;
+use super::memory::{CommandSlot, slot_mut};
 use super::tags::TagSet;
 use super::transport::{QUIET, Tools, Transport, part};
 use super::wire::{CommandUnit, ScsiStatus, Tag, TaskFunction, TaskUnit};
@@ -38,7 +38,9 @@ impl Transport {
             let queued = match self.machine.next_action() {
                 Action::Wait => return self.note_step(),
                 Action::ReadStatus(stream) => self.read_status(tools.bus, stream),
-                Action::QueueData(tag, from) => self.queue_data(tools, tag, from),
+                Action::QueueData(tag, from) => {
+                    self.queue_data(tools.bus, tools.commands, tag, from)
+                }
                 Action::SendCommand(tag) => self.send(tools.bus, tag, CommandUnit::LENGTH),
                 Action::SendTask(tag, function, lun) => self.send_task(tools, tag, function, lun),
                 Action::Finish(tag, end) => {
@@ -207,13 +209,14 @@ impl Transport {
         bus.send_segment(&self.pipes.status, number, token, memory, Report::Always)
     }
 
-    pub(super) fn queue_data<C: Driver, D: Dma>(
+    pub(super) fn queue_data<C: Driver>(
         &self,
-        tools: &mut Tools<'_, '_, C, D>,
+        bus: &mut Bus<'_, C>,
+        commands: &mut [CommandSlot],
         tag: Tag,
         from: u32,
     ) -> Result<(), HostError> {
-        let slot = slot_mut(tools.commands, self.base, tag).ok_or(HostError::Stale)?;
+        let slot = slot_mut(commands, self.base, tag).ok_or(HostError::Stale)?;
         let expected = self.machine.expected(tag);
         let pipe = match expected {
             DataPhase::Out(_) => &self.pipes.data_out,
@@ -234,15 +237,13 @@ impl Transport {
         };
         if let Some(whole) = whole {
             let token = function_token(self.function, transfer);
-            return tools.bus.send_segment(pipe, stream, token, whole, report);
+            return bus.send_segment(pipe, stream, token, whole, report);
         }
         let mut rest = [Segment::EMPTY; 3];
         let pieces = slot.mapping.as_ref().map(Mapping::pieces);
         let count = pieces.map_or(0, |pieces| skip(pieces.as_slice(), from, &mut rest));
         let rest = rest.get(..count).unwrap_or_default();
-        tools
-            .bus
-            .send_on(pipe, stream, self.function, transfer, rest, report)
+        bus.send_on(pipe, stream, self.function, transfer, rest, report)
     }
 
     /// Sends the unit that was written for a tag.

@@ -4,7 +4,7 @@
 //! Called by [`function`](crate::storage::function). A unit that came is parsed here, once, from memory that the
 //! device wrote; what the machine answers is carried out in `act`.
 
-use super::machine::Input;
+use super::machine::{Input, UasPipe};
 use super::memory::{CommandSlot, slot_mut};
 use super::transport::{Tools, Transport, part};
 use super::wire::{StatusUnit, Tag, UnitFault};
@@ -26,16 +26,21 @@ impl Transport {
         end: &TransferEnd,
     ) -> Progress {
         let (_, tag) = function_and_tag(end.token);
-        let Some(command) = Tag::new(tag >> part::BITS).filter(|_| self.calm) else {
+        if !self.calm {
             return Progress::Unknown;
-        };
-        match tag & ((1 << part::BITS) - 1) {
-            part::STATUS => self
-                .passed(bus, dma, commands, command, end.actual)
-                .unwrap_or(Progress::Unknown),
-            part::DATA if self.machine.data_came(command, end.actual) => Progress::Step,
-            _ => Progress::Unknown,
         }
+        let progress = match (tag & ((1 << part::BITS) - 1), Tag::new(tag >> part::BITS)) {
+            (part::STATUS, Some(command)) => self.passed(bus, dma, commands, command, end.actual),
+            (part::STATUS, None) => self.heard(bus, dma, commands, end.actual),
+            (part::DATA, Some(command)) => {
+                let came = self.machine.data_came(command, end.actual);
+                came.then_some(Progress::Step)
+            }
+            // The device has taken a unit.
+            (part::COMMAND, _) => Some(Progress::Step),
+            _ => None,
+        };
+        progress.unwrap_or(Progress::Unknown)
     }
 
     /// Something has come on the stream of a command: ends it, if that is a good status and all that was
@@ -51,11 +56,65 @@ impl Transport {
     ) -> Option<Progress> {
         let at = self.layout.status(Some(tag));
         let head = self.memory.block::<{ StatusUnit::SENSE_HEAD }>(at)?;
+        let is_unit = actual as usize >= StatusUnit::SENSE_HEAD;
+        if !is_unit || !StatusUnit::is_good(head.read(), tag) {
+            return None;
+        }
+        self.end_well(bus, dma, commands, tag)
+    }
+
+    /// Something has come on the status pipe without streams: queues the data for which the device is ready,
+    /// or ends a command that has ended well with all that was to come; and posts the status read again.
+    /// `None`: nothing was done.
+    #[inline]
+    fn heard<C: Driver>(
+        &mut self,
+        bus: &mut Bus<'_, C>,
+        dma: &impl Dma,
+        commands: &mut [CommandSlot],
+        actual: u32,
+    ) -> Option<Progress> {
+        let head = self
+            .memory
+            .block::<{ StatusUnit::SENSE_HEAD }>(self.layout.status(None))?;
+        let (tag, pipe) = match StatusUnit::usual(head.read(), actual as usize)? {
+            StatusUnit::ReadReady(tag) => (tag, UasPipe::DataIn),
+            StatusUnit::WriteReady(tag) => (tag, UasPipe::DataOut),
+            StatusUnit::Sense { tag, .. } => {
+                let progress = self.end_well(bus, dma, commands, tag)?;
+                if self.read_status(bus, None).is_err() {
+                    self.get_stuck(bus);
+                }
+                return Some(progress);
+            }
+            StatusUnit::Response { .. } => return None,
+        };
+        if !self.machine.ready_at_once(tag, pipe) {
+            return None;
+        }
+        let read = self.read_status(bus, None);
+        if read
+            .and_then(|()| self.queue_data(bus, commands, tag, 0))
+            .is_err()
+        {
+            self.get_stuck(bus);
+        }
+        Some(Progress::Step)
+    }
+
+    /// The device says that a request's command has ended well: ends it, if the machine knows it and all its
+    /// data has come. `None`: nothing was done.
+    #[inline]
+    fn end_well<C: Driver>(
+        &mut self,
+        bus: &mut Bus<'_, C>,
+        dma: &impl Dma,
+        commands: &mut [CommandSlot],
+        tag: Tag,
+    ) -> Option<Progress> {
         let slot = slot_mut(commands, self.base, tag)?;
         let Client { kind, index, piece } = slot.client?;
-        let is_request = kind == ClientKind::Request && self.scratch != Some(tag);
-        let is_unit = actual as usize >= StatusUnit::SENSE_HEAD;
-        if !is_request || !is_unit || !StatusUnit::is_good(head.read(), tag) {
+        if kind != ClientKind::Request || self.scratch == Some(tag) {
             return None;
         }
         let moved = self.machine.pass(tag)?;
@@ -114,11 +173,10 @@ impl Transport {
             return Err(outcome);
         }
         let at = self.layout.status(stream);
-        if actual as usize >= StatusUnit::SENSE_HEAD
-            && let Some(head) = self.memory.block::<{ StatusUnit::SENSE_HEAD }>(at)
-            && let Some(good) = StatusUnit::good(head.read())
+        if let Some(head) = self.memory.block::<{ StatusUnit::SENSE_HEAD }>(at)
+            && let Some(unit) = StatusUnit::usual(head.read(), actual as usize)
         {
-            return Ok(Ok(good));
+            return Ok(Ok(unit));
         }
         Ok(self.parse_unit(at, actual))
     }

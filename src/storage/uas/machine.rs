@@ -307,12 +307,25 @@ impl Machine {
         listens && self.due.is_empty() && self.wanted == [PipeWork::None; 4] && !self.gave_up
     }
 
-    /// Whether nothing is in the way of any command, and the pipes have streams: commands begin with
-    /// [`Machine::begin_at_once`] then, and their good ends may come by [`Machine::data_came`] and
-    /// [`Machine::pass`]. It stays so until [`Machine::step`] was called.
+    /// Whether nothing is in the way of any command: commands begin with [`Machine::begin_at_once`] then, and
+    /// their good ends may come by [`Machine::ready_at_once`], [`Machine::data_came`] and [`Machine::pass`].
+    /// It stays so until [`Machine::step`] was called.
     #[must_use]
     pub fn is_calm(&self) -> bool {
-        self.mode == Mode::Streams && self.is_quiet() && self.takes_commands()
+        self.is_quiet() && self.takes_commands()
+    }
+
+    /// Without streams: the device is ready for the data of a command, which are to be queued at once.
+    /// `false`: nothing was done.
+    #[inline]
+    pub fn ready_at_once(&mut self, tag: Tag, pipe: UasPipe) -> bool {
+        match self.nexus_mut(tag) {
+            Some(nexus) if nexus.awaits_data_on(pipe) => {
+                nexus.data = Data::Queued;
+                true
+            }
+            _ => false,
+        }
     }
 
     /// All data of a command has come, or been sent. `false`: nothing was done.
@@ -343,13 +356,15 @@ impl Machine {
         Some(moved)
     }
 
-    /// Begins a command, whose tag is free, while the machine is calm. Its status read, its data and the
-    /// command are to be queued at once, in this order.
+    /// Begins a command, whose tag is free, while the machine is calm. With streams its status read, its
+    /// data and the command are to be queued at once, in this order; without, the command alone.
     #[inline]
     pub fn begin_at_once(&mut self, tag: Tag, lun: u8, expected: DataPhase) {
+        let listening = self.mode == Mode::Streams;
         let data = match expected {
             DataPhase::None => Data::Done,
-            DataPhase::In(_) | DataPhase::Out(_) => Data::Queued,
+            DataPhase::In(_) | DataPhase::Out(_) if listening => Data::Queued,
+            DataPhase::In(_) | DataPhase::Out(_) => Data::Due,
         };
         if let Some(nexus) = self.nexus_mut(tag) {
             *nexus = Nexus {
@@ -357,7 +372,7 @@ impl Machine {
                 lun,
                 expected,
                 data,
-                listening: true,
+                listening,
                 ..Nexus::FREE
             };
         }

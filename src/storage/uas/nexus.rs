@@ -86,6 +86,13 @@ impl Nexus {
         }
     }
 
+    /// Without streams: whether the device may say that it is ready for the data of the command on this
+    /// pipe. Nothing of them has been queued then.
+    #[inline]
+    pub(super) fn awaits_data_on(&self, pipe: UasPipe) -> bool {
+        self.state == State::Open && self.data == Data::Due && self.data_pipe() == pipe
+    }
+
     /// Whether the device has the command, as far as is known.
     pub(super) fn is_alive(&self) -> bool {
         matches!(self.state, State::Open | State::Aborting(_))

@@ -182,9 +182,10 @@ fn open_pipes<C: Driver>(
             tags + QUIET + 1,
             CommandUnit::LENGTH as u32,
         ),
-        (&pipes.status, streams, status_transfers, 1024),
         (&pipes.data_in, streams, transfers, longest),
         (&pipes.data_out, streams, transfers, longest),
+        // The last: a driver that looks at one pipe after the other finds the data before their status.
+        (&pipes.status, streams, status_transfers, 1024),
     ];
     let mut opened = [None; 4];
     for ((endpoint, streams, transfers, longest), place) in plan.into_iter().zip(0..) {
@@ -203,7 +204,7 @@ fn open_pipes<C: Driver>(
         }
     }
     match opened {
-        [Some(command), Some(status), Some(data_in), Some(data_out)] => Ok(Pipes {
+        [Some(command), Some(data_in), Some(data_out), Some(status)] => Ok(Pipes {
             command,
             status,
             data_in,

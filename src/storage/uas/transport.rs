@@ -229,9 +229,10 @@ impl Transport {
         let (tag, data) = (entered.tag, request.command.data);
         self.machine.begin_at_once(tag, request.lun, data);
         let mut tools = tools;
-        let sent = match entered.whole {
-            Some(whole) => self.send_whole(&mut tools, tag, data, whole),
-            None => self.send_all(&mut tools, tag, data),
+        let sent = match (self.machine.mode(), entered.whole) {
+            (Mode::Streams, Some(whole)) => self.send_whole(&mut tools, tag, data, whole),
+            (Mode::Streams, None) => self.send_all(&mut tools, tag, data),
+            (Mode::Ready, _) => self.send(tools.bus, tag, CommandUnit::LENGTH),
         };
         if sent.is_err() {
             self.get_stuck(tools.bus);
@@ -302,7 +303,7 @@ impl Transport {
         Ok(Entered { tag, whole })
     }
 
-    /// Sends a command behind its own transfers.
+    /// Sends a command; with streams, behind its own transfers.
     #[inline(never)]
     fn send_all<C: Driver, D: Dma>(
         &mut self,
@@ -310,9 +311,11 @@ impl Transport {
         tag: Tag,
         data: DataPhase,
     ) -> Result<(), HostError> {
-        self.read_status(tools.bus, Some(tag))?;
-        if data != DataPhase::None {
-            self.queue_data(tools, tag, 0)?;
+        if self.machine.mode() == Mode::Streams {
+            self.read_status(tools.bus, Some(tag))?;
+            if data != DataPhase::None {
+                self.queue_data(tools.bus, tools.commands, tag, 0)?;
+            }
         }
         self.send(tools.bus, tag, CommandUnit::LENGTH)
     }

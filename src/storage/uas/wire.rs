@@ -300,26 +300,34 @@ impl StatusUnit {
     pub const SENSE_HEAD: usize = 16;
 
     const SENSE: u8 = 0x03;
+    const READ_READY: u8 = 0x06;
+    const WRITE_READY: u8 = 0x07;
     const RESPONSE_LENGTH: usize = 8;
     const READY_LENGTH: usize = 4;
 
     /// `USBS`, the signature of a Bulk-Only status wrapper.
     const BULK_ONLY: &'static [u8] = b"USBS";
 
-    /// What nearly every command ends with, by the first eight of at least [`Self::SENSE_HEAD`] bytes
-    /// as little-endian words: SENSE with GOOD. `None` for all else, which [`Self::parse`] reads.
+    /// What nearly everything that comes is: SENSE with GOOD, READ READY or WRITE READY. By the first eight
+    /// bytes of memory as little-endian words, into which `length` bytes have come. `None` for all else,
+    /// which [`Self::parse`] reads.
     #[inline]
     #[must_use]
-    pub fn good([first, second]: [u32; 2]) -> Option<Self> {
-        if first as u8 != Self::SENSE || (second >> 16) as u8 != ScsiStatus::GOOD {
-            return None;
-        }
+    pub fn usual([first, second]: [u32; 2], length: usize) -> Option<Self> {
         let tag = Tag::new(((first >> 16) as u16).swap_bytes())?;
-        Some(Self::Sense {
-            tag,
-            status: ScsiStatus::Good,
-            sense: Sense::NONE,
-        })
+        match first as u8 {
+            Self::READ_READY if length >= Self::READY_LENGTH => Some(Self::ReadReady(tag)),
+            Self::WRITE_READY if length >= Self::READY_LENGTH => Some(Self::WriteReady(tag)),
+            Self::SENSE if length >= Self::SENSE_HEAD => {
+                let is_good = (second >> 16) as u8 == ScsiStatus::GOOD;
+                is_good.then_some(Self::Sense {
+                    tag,
+                    status: ScsiStatus::Good,
+                    sense: Sense::NONE,
+                })
+            }
+            _ => None,
+        }
     }
 
     /// Whether the first eight of at least [`Self::SENSE_HEAD`] bytes, as little-endian words, are a SENSE
@@ -347,7 +355,7 @@ impl StatusUnit {
         let length = match identifier {
             Self::SENSE => Self::SENSE_HEAD,
             0x04 => Self::RESPONSE_LENGTH,
-            0x06 | 0x07 => Self::READY_LENGTH,
+            Self::READ_READY | Self::WRITE_READY => Self::READY_LENGTH,
             found => return Err(UnitFault::WrongIdentifier { found }),
         };
         let head = bytes.get(..length).ok_or(cut)?;
@@ -366,7 +374,7 @@ impl StatusUnit {
                 tag,
                 code: ResponseCode::from_code(u8_at(head, 7).ok_or(cut)?),
             },
-            0x06 => Self::ReadReady(tag),
+            Self::READ_READY => Self::ReadReady(tag),
             _ => Self::WriteReady(tag),
         })
     }

@@ -295,8 +295,9 @@ impl<'s, C: Driver> Bus<'s, C> {
         }
     }
 
+    /// Makes the bus due at a time, if it is not before.
     #[inline(never)]
-    fn wake_at(&mut self, time: Instant) {
+    pub(crate) fn wake_at(&mut self, time: Instant) {
         self.next_timer = self.next_timer.min(time);
         self.wake = self.wake.min(time);
     }

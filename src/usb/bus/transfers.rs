@@ -151,6 +151,10 @@ impl<C: Driver> Bus<'_, C> {
         let owes_kick = self.owes_kick;
         if owes_kick {
             self.owes_kick = false;
+            // Unless events were left, which is due now.
+            if self.behind == 0 {
+                self.wake = self.earliest(Instant::NEVER);
+            }
         }
         owes_kick
     }

@@ -30,31 +30,28 @@ impl<C: Driver> Bus<'_, C> {
     #[inline]
     pub fn poll(&mut self, now: Instant) -> Option<BusEvent> {
         // At the end of nearly every poll nothing is left but to say so.
-        if self.cut_short == Instant::NEVER && now < self.next_timer && self.end_turns(now) {
+        if self.cut_short == Instant::NEVER && now < self.wake && self.end_turns() {
             return None;
         }
         self.poll_thoroughly(now)
     }
 
-    /// Ends the turns of the controllers, as far as nothing waits in them: `false` if something does.
+    /// Ends the turns of the controllers, as far as nothing waits in them: `false` if something does. No
+    /// deadline has passed, and transfers bring none forward: [`Bus::next_wake`] stays what it is.
     #[inline]
-    fn end_turns(&mut self, now: Instant) -> bool {
-        let mut wake = self.next_timer;
+    fn end_turns(&mut self) -> bool {
         for slot in self.controllers.iter_mut() {
             let Some(driver) = slot.driver.as_mut() else {
                 break;
             };
-            let deadline = driver.next_deadline();
-            if now >= deadline || driver.has_events() {
+            if driver.has_events() {
                 return false;
             }
             driver.acknowledge_events();
-            wake = wake.min(deadline);
         }
         self.cursor = 0;
         self.taken = 0;
         self.behind = 0;
-        self.wake = wake;
         true
     }
 
@@ -81,11 +78,15 @@ impl<C: Driver> Bus<'_, C> {
             Instant::NEVER => 0,
             _ => self.behind.saturating_add(1),
         };
-        self.wake = self
-            .drivers()
-            .map(HostController::next_deadline)
-            .fold(cut_short.min(self.next_timer), Instant::min);
+        self.wake = self.earliest(cut_short);
         None
+    }
+
+    /// When there is something to do at the latest, if not at `time`.
+    pub(super) fn earliest(&self, time: Instant) -> Instant {
+        self.drivers()
+            .map(HostController::next_deadline)
+            .fold(time.min(self.next_timer), Instant::min)
     }
 
     /// Takes the good end of a function's transfer if that is what [`Bus::poll`] would find, by a shorter way.

@@ -4,6 +4,7 @@
 use rootport::policy::{Policy, Queueing};
 use rootport::time::Duration;
 use rootport_models::device::field::good_stick;
+use rootport_models::device::{Link, UasScript, UsbDevice};
 use rootport_models::machine::Options;
 
 use super::{Driver, Faults, Traits, interrupting, usual};
@@ -19,8 +20,8 @@ fn rig((traits, driver): (Traits, Driver), queueing: Queueing) -> Rig {
 }
 
 /// Register reads and writes of a hundred reads, after some that are not counted.
-fn accesses(rig: &mut Rig) -> (u64, u64) {
-    let disk = rig.disk(HIGH_PORT, good_stick());
+fn accesses(rig: &mut Rig, device: impl UsbDevice + 'static) -> (u64, u64) {
+    let disk = rig.disk(HIGH_PORT, device);
     for lba in 0..10 {
         rig.check(disk, lba, 8);
     }
@@ -40,7 +41,7 @@ fn accesses(rig: &mut Rig) -> (u64, u64) {
 fn polling_memory_touches_no_register() {
     for queueing in [Queueing::AfterCommand, Queueing::Eager] {
         let mut rig = rig((usual(), Driver::default()), queueing);
-        let (reads, writes) = accesses(&mut rig);
+        let (reads, writes) = accesses(&mut rig, good_stick());
         println!("100 reads of 4 KiB, polling, {queueing:?}: {reads} reads, {writes} writes");
         assert!(
             reads <= 1,
@@ -54,10 +55,23 @@ fn polling_memory_touches_no_register() {
 fn an_interrupt_costs_a_read_and_a_write_and_there_is_one_a_command() {
     for kind in interrupting() {
         let mut rig = rig(kind, Queueing::Eager);
-        let (reads, writes) = accesses(&mut rig);
+        let (reads, writes) = accesses(&mut rig, good_stick());
         println!("100 reads of 4 KiB, interrupts: {reads} reads, {writes} writes");
         assert!(
             reads <= 101 && writes <= 100,
+            "{reads} reads, {writes} writes"
+        );
+    }
+}
+
+#[test]
+fn a_uas_command_without_streams_has_an_interrupt_for_its_readiness_and_one_for_its_status() {
+    for kind in interrupting() {
+        let mut rig = rig(kind, Queueing::Eager);
+        let (reads, writes) = accesses(&mut rig, UasScript::new().speed(Link::High).build());
+        println!("100 reads of 4 KiB over UAS, interrupts: {reads} reads, {writes} writes");
+        assert!(
+            reads <= 201 && writes <= 200,
             "{reads} reads, {writes} writes"
         );
     }

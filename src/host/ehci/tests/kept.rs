@@ -44,6 +44,37 @@ fn a_kept_transfer_is_seen_when_the_data_have_come_and_tells_of_both() {
 }
 
 #[test]
+fn what_ends_behind_a_look_is_found_in_the_next_turn() {
+    bench(|bench| {
+        let (_, bulk_in, bulk_out) = bench.disk();
+        let data = [segment(0x2000, 512)];
+        bench.submit(bulk_in, &transfer(1, Direction::In, &data));
+        bench.submit(bulk_out, &transfer(2, Direction::Out, &data));
+        assert_eq!(take_end(bench), None);
+        let ends = [(2, OUT, Answer::All), (1, IN, Answer::All)];
+        bench.walker.walk(&ends);
+        assert!(!bench.ehci.has_events(), "as of the look a moment ago");
+        assert!(bench.ehci.has_events(), "as of now");
+        assert_eq!(take_end(bench).map(|end| end.token), Some(Token(1)));
+        // What was queued at the end of a round has its turn in the next, and keeps nobody from it.
+        bench.submit(bulk_in, &transfer(3, Direction::In, &data));
+        assert_eq!(take_end(bench).map(|end| end.token), Some(Token(2)));
+        assert_eq!(take_end(bench), None);
+        bench.submit(bulk_out, &transfer(4, Direction::Out, &data));
+        bench.walker.walk(&[(1, IN, Answer::All)]);
+        assert_eq!(take_end(bench).map(|end| end.token), Some(Token(3)));
+        assert_eq!(take_end(bench), None);
+        bench.walker.walk(&[(2, OUT, Answer::All)]);
+        bench.ehci.acknowledge_events();
+        assert!(bench.ehci.has_events(), "the turn is over");
+        assert_eq!(
+            bench.poll(),
+            Some(ended(bulk_out, 4, Outcome::Complete, 512))
+        );
+    });
+}
+
+#[test]
 fn short_data_are_told_of_and_the_kept_transfer_follows() {
     bench(|bench| {
         let (_, bulk_in, _) = bench.disk();

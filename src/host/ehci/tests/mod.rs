@@ -79,7 +79,11 @@ impl Bench<'_> {
     }
 
     fn poll(&mut self) -> Option<Event> {
-        self.ehci.poll(&mut self.pool, self.now)
+        let event = self.ehci.poll(&mut self.pool, self.now);
+        if event.is_none() {
+            self.ehci.acknowledge_events();
+        }
+        event
     }
 
     /// Polls at the driver's own deadlines until something happens.

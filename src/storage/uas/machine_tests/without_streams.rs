@@ -42,6 +42,65 @@ fn without_streams_data_is_queued_when_the_device_is_ready_in_its_order() {
 }
 
 #[test]
+fn without_streams_a_command_goes_the_short_way_in_the_devices_order() {
+    let mut machine = Machine::new(Mode::Ready, DEPTH);
+    assert!(!machine.is_calm(), "nobody listens yet");
+    assert_eq!(drain(&mut machine), [LISTEN]);
+    for (number, expected, pipe) in [
+        (1, READ, UasPipe::DataIn),
+        (2, WRITE, UasPipe::DataOut),
+        (1, READ, UasPipe::DataIn),
+    ] {
+        let tag = tag(number);
+        machine.begin_at_once(tag, 0, expected);
+        assert!(machine.is_calm());
+        assert!(!machine.data_came(tag, 4096), "it is not even ready");
+        assert_eq!(machine.pass(tag), None, "its data are missing");
+        let other = match pipe {
+            UasPipe::DataIn => UasPipe::DataOut,
+            _ => UasPipe::DataIn,
+        };
+        assert!(!machine.ready_at_once(tag, other));
+        assert!(machine.ready_at_once(tag, pipe));
+        assert!(!machine.ready_at_once(tag, pipe), "twice for the same data");
+        assert_eq!(machine.pass(tag), None, "its data are under way");
+        assert!(machine.data_came(tag, 4096));
+        assert_eq!(machine.pass(tag), Some(4096));
+        assert_eq!(machine.pass(tag), None, "it has ended");
+        assert!(machine.is_calm());
+        assert_eq!(drain(&mut machine), [], "all was done at once");
+    }
+    for number in [3, 4, 15, 16, 17, 77] {
+        assert!(!machine.ready_at_once(tag(number), UasPipe::DataIn));
+        assert_eq!(machine.pass(tag(number)), None, "no command");
+    }
+}
+
+#[test]
+fn without_streams_a_command_that_began_the_short_way_may_go_on_the_long_one() {
+    let mut machine = Machine::new(Mode::Ready, DEPTH);
+    drain(&mut machine);
+    machine.begin_at_once(tag(1), 0, READ);
+    machine.begin_at_once(tag(2), 0, READ);
+    assert!(machine.ready_at_once(tag(2), UasPipe::DataIn));
+    let read_ready = heard(StatusUnit::ReadReady(tag(1)));
+    check(
+        &mut machine,
+        &[
+            (heard(good(2)), &[LISTEN, Action::Linger(tag(2))]),
+            (
+                data(2, Outcome::Complete, 4096),
+                &[ended(2, ScsiStatus::Good, 4096)],
+            ),
+            (read_ready, &[LISTEN, Action::QueueData(tag(1), 0)]),
+            (data(1, Outcome::Short, 512), &[]),
+            (heard(good(1)), &[ended(1, ScsiStatus::Good, 512), LISTEN]),
+        ],
+    );
+    assert_eq!(machine.counters(), Counters::default());
+}
+
+#[test]
 fn readiness_that_fits_no_command_is_counted_and_ignored() {
     let strays = [
         StatusUnit::ReadReady(tag(2)),
