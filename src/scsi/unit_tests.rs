@@ -89,6 +89,21 @@ mod a_request {
     use super::*;
 
     /// Field case 17: the limit is never exceeded.
+    /// Two ways to the same answer: the short one of a unit that is ready, and what callers see.
+    #[test]
+    fn a_ready_unit_admits_what_its_geometry_says_and_nothing_else() {
+        let unit = disk(100);
+        let geometry = unit.geometry().unwrap();
+        for lba in [0, 1, 99, 100, u64::MAX - 1, u64::MAX].map(Lba) {
+            for length in [0, 1, 511, 512, 513, 1024, 100 * 512, 101 * 512, usize::MAX] {
+                let admitted = unit.admit_move(Operation::Read(lba), lba, length);
+                assert_eq!(admitted, geometry.extent(lba, length), "{lba:?}, {length}");
+                let admitted = unit.admit_move(Operation::Write(lba), lba, length);
+                assert_eq!(admitted, geometry.extent(lba, length), "{lba:?}, {length}");
+            }
+        }
+    }
+
     #[test]
     fn is_cut_at_the_limit_and_every_piece_has_its_own_memory() {
         let mut memory = vec![0; 500 * 512];
