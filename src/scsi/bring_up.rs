@@ -26,7 +26,7 @@ use super::transport::{Completion, SCRATCH, Status, TransportError};
 use crate::storage::quirks::Quirks;
 use crate::time::{Duration, Instant};
 
-/// Pause between questions for readiness. Policy: spec.md's 100 to 500 ms, at the quick end.
+/// Pause between questions for readiness. Policy: other hosts wait 100 to 500 ms; at the quick end.
 const READY_POLL: Duration = Duration::from_millis(100);
 
 /// How often a command is tried that fails for no lasting reason. Policy.
@@ -44,8 +44,8 @@ const ATTENTIONS: u8 = 8;
 /// (from a report about sticks that stall at other lengths).
 const MODE_ALLOCATION: u8 = 192;
 
-/// How often block 0 is read. Policy: a second time where the first fails (field case 22: 090c:6000
-/// refuses the first, 1b1c:1ab5 sends junk).
+/// How often block 0 is read. Policy: a second time where the first fails (090c:6000 refuses the
+/// first, 1b1c:1ab5 sends junk).
 const FIRST_READS: u8 = 2;
 
 /// The first version of INQUIRY data that promises vital product data (SPC-3). Policy: older
