@@ -20,10 +20,12 @@ mod the_free_manner;
 /// With sticks that die of the question, and such as answer it half.
 mod write_protection;
 
+use super::failures::READY_POLL;
 use super::*;
 use crate::scsi::cdb::DataPhase;
-use crate::scsi::sense::SenseKey;
-use crate::scsi::transport::{Fault, Outcome};
+use crate::scsi::sense::{Sense, SenseKey};
+use crate::scsi::transport::{Fault, Outcome, TransportError};
+use crate::time::Duration;
 
 const INQUIRY: u8 = 0x12;
 const TEST_UNIT_READY: u8 = 0x00;
