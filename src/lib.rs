@@ -28,7 +28,8 @@
 //! whose calls return when they are done, and [`Host::submit`] takes requests that own their buffers.
 //! The protocols are machines that are fed with what happened and answer what to do next
 //! ([`usb::enumerate`], [`usb::operation`], [`storage::bot::machine`], [`scsi::bring_up`],
-//! [`storage::uas::machine`], [`scsi::unit`]); only `usb::bus` and the two transports act on the answers.
+//! [`storage::uas::machine`], [`scsi::unit`]); only `usb::bus`, the two transports and `stack` act on the
+//! answers.
 //!
 //! # The life of a read
 //!
@@ -42,12 +43,12 @@
 //! | a command of at most the transfer limit | [`scsi::unit::UnitEntry`], [`scsi::cdb::read`] | blocks issued, commands in flight, failures |
 //! | the buffer is mapped for the controller: first pass over the cache | [`dma::Mapping`] | segments, bounced ends |
 //! | the command wrapper, then data and status; over UAS all three, on pipes of their own | [`storage::bot::machine::Machine`], [`storage::bot::transport::Transport`]; [`storage::uas`] | phase, tag, deadline |
-//! | transfers with a token that finds the way back | [`usb::Bus::submit`] | function and tag, in the token |
-//! | TRBs or qTDs, handed over by one bit | [`host::Endpoints::submit`] | place in the ring or queue, length of each piece |
+//! | transfers with a token that finds the way back | [`usb::Bus::send_segment`], [`usb::Bus::submit`] | function and tag, in the token |
+//! | TRBs or qTDs, handed over by one bit | [`host::Endpoints::send_segment`], [`host::Endpoints::submit`] | place in the ring or queue, length of each piece |
 //! | doorbell, after [`dma::release`]; EHCI needs none | [`host::Endpoints::kick`] | nothing |
 //! | the caller sleeps until an interrupt or the next deadline | [`Platform::wait`] | nothing |
-//! | an event or a token is found, and [`dma::acquire`] follows | [`host::HostController::poll`] | nothing: the record is freed |
-//! | sorted by token, to the function | [`usb::BusEvent::Transfer`], `stack::dispatch` | nothing |
+//! | an event or a token is found, and [`dma::acquire`] follows | [`host::HostController::take_end`], or [`host::HostController::poll`] | nothing: the record is freed |
+//! | sorted by token, to the function | [`usb::Bus::take_end`] or [`usb::BusEvent::Transfer`], `stack::dispatch` | nothing |
 //! | the status wrapper is believed only if every field is right | [`storage::bot::wire::Csw::parse`] | residue |
 //! | second pass over the cache, bounced ends copied | [`dma::Mapping`] | nothing |
 //! | the next command of the request, or its end; a failure is weighed | [`scsi::unit::UnitEntry`], [`scsi::sense::Verdict`] | blocks done |

@@ -25,7 +25,11 @@ pub enum PortPower {
     Rail(u8),
 }
 
-/// What a board or kernel provides.
+/// What a board or kernel provides: the time, a wait, a brake for DMA, a line for a person; with [`Dma`], which
+/// knows addresses and caches. `docs/porting.md` leads through both in the order in which they are written.
+///
+/// The stack calls it from its own calls only ([`Host::poll`](crate::Host::poll) and the blocking face),
+/// never from an interrupt handler. No method calls the host again.
 pub trait Platform: Dma {
     /// How controllers' registers are reached.
     type Bus: Bus;
@@ -33,17 +37,19 @@ pub trait Platform: Dma {
     /// The time. It never goes back.
     fn now(&self) -> Instant;
 
-    /// Waits until something may have happened, at the latest until `until`.
+    /// Waits until something may have happened, at the latest until `until`, which may have passed, or be
+    /// [`Instant::NEVER`].
     ///
-    /// Called by the blocking face between polls, and before the first one of a request: what happened since the
-    /// last `wait` ends it at once. May return early, and at once. A platform with
-    /// interrupts sleeps here; one without spins for a moment.
+    /// Called by the blocking face between polls, and before the first one of a request. May return early, and at
+    /// once. A platform with interrupts sleeps here, and misses none: what happened since the last `wait`
+    /// ends it at once. One without spins for a moment.
     fn wait(&self, until: Instant);
 
     /// Stops all DMA of a controller for good: bus mastering off, or the chip's reset line.
     /// Returns whether it is certain that the controller reaches no memory any more.
     ///
-    /// The last resort of a blocking read whose controller does not let go of the caller's buffer.
+    /// The last resort: for a blocking call whose controller does not let go of the caller's buffer, or that a
+    /// panic passes through, and for a controller that does not stop.
     /// A platform that has no such means returns `false`, and says so in
     /// [`Platform::can_cut_dma`]: its blocking reads then go through memory of the stack's own.
     fn cut_dma(&self, controller: ControllerId) -> bool;
@@ -58,7 +64,8 @@ pub trait Platform: Dma {
         PortPower::AlwaysOn
     }
 
-    /// Switches a rail that [`Platform::port_power`] names.
+    /// Switches a rail that [`Platform::port_power`] names as [`PortPower::Rail`]. It returns at once: the
+    /// stack times how long the power stays off.
     fn switch_rail(&self, rail: u8, on: bool) {
         let _ = (rail, on);
     }

@@ -7,7 +7,7 @@
 
 /// The state of one disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Durability {
+pub(crate) struct Durability {
     /// Writes begun since the disk was found. Wraps.
     writes: u32,
     /// The value of `writes` when the newest good flush was begun.
@@ -18,16 +18,16 @@ pub struct Durability {
 
 /// Where a flush began: see [`Durability::flush_begins`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct FlushMark(u32);
+pub(crate) struct FlushMark(u32);
 
 impl FlushMark {
     /// No flush was begun.
-    pub const NONE: Self = Self(0);
+    pub(crate) const NONE: Self = Self(0);
 }
 
 impl Durability {
     /// A disk of which nothing was asked yet.
-    pub const NEW: Self = Self {
+    pub(crate) const NEW: Self = Self {
         writes: 0,
         flushed: 0,
         epoch: 0,
@@ -35,36 +35,36 @@ impl Durability {
 
     /// Whether writes may be in no safer place than a cache.
     #[must_use]
-    pub const fn is_dirty(&self) -> bool {
+    pub(crate) const fn is_dirty(&self) -> bool {
         self.writes != self.flushed
     }
 
     /// The loss epoch. A holder that has seen another one has missed a loss.
     #[must_use]
-    pub const fn epoch(&self) -> u32 {
+    pub(crate) const fn epoch(&self) -> u32 {
         self.epoch
     }
 
     /// A write command is about to be issued.
     #[inline]
-    pub const fn write_begins(&mut self) {
+    pub(crate) const fn write_begins(&mut self) {
         self.writes = self.writes.wrapping_add(1);
     }
 
     /// A flush command is about to be issued: it covers all writes that have ended.
     #[must_use]
-    pub const fn flush_begins(&self) -> FlushMark {
+    pub(crate) const fn flush_begins(&self) -> FlushMark {
         FlushMark(self.writes)
     }
 
     /// The flush has ended well. Returns the epoch, for the holder that flushed.
-    pub const fn flushed(&mut self, mark: FlushMark) -> u32 {
+    pub(crate) const fn flushed(&mut self, mark: FlushMark) -> u32 {
         self.flushed = mark.0;
         self.epoch
     }
 
     /// The disk was reset or lost its power: if it was dirty, writes may be lost.
-    pub const fn interrupted(&mut self) {
+    pub(crate) const fn interrupted(&mut self) {
         if self.is_dirty() {
             self.epoch = self.epoch.wrapping_add(1);
             self.flushed = self.writes;

@@ -41,7 +41,11 @@ impl fmt::Display for SenseCode {
     }
 }
 
-/// Why a request failed.
+/// Why a request failed, and what the caller can do about it.
+///
+/// Whatever could be tried again was: a request that ends with one of these has had its retries, and the
+/// ladder of recovery where its disk did not answer. After an error of a read, what is in the buffer is not
+/// the disk's; after one of a write, its blocks hold old data, new data, or some of each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BlockError {
     /// The blocks do not lie on the disk. Read the geometry again.
@@ -51,37 +55,47 @@ pub enum BlockError {
         /// How many.
         blocks: u64,
     },
-    /// The buffer is not a whole number of blocks, or empty.
+    /// The buffer is not a whole number of blocks, or empty, or there is none where one is needed. Make it
+    /// a multiple of [`Geometry::block_bytes`](super::Geometry::block_bytes) long.
     BufferLength {
         /// Its length in bytes.
         length: usize,
         /// The disk's block length in bytes.
         block_bytes: u32,
     },
-    /// The disk is not there (any more). Its handle will never work again.
+    /// The disk is not there (any more). Its id will never work again: look for it among
+    /// [`Host::disks`](crate::Host::disks), where it has a new one if it has come back.
     Disconnected,
-    /// The disk is not ready for use yet, or could not be made so.
+    /// The disk is not ready for use yet: poll the host and ask again. Or it could not be made so:
+    /// [`Host::disks`](crate::Host::disks) says which, and why.
     NotReady,
-    /// There is no medium in it. Put one in.
+    /// There is no medium in it. Put one in: [`Host::take_event`](crate::Host::take_event) tells when it can
+    /// be used, and by which id.
     NoMedium,
-    /// The medium was changed: read the geometry again before anything else.
+    /// The medium was changed under the request. Of a removable disk that ends the id, and the new medium
+    /// is another disk; else poll until the disk is ready, and read the geometry again before anything
+    /// else.
     MediumChanged,
-    /// The disk or its medium refuses writes.
+    /// The disk or its medium refuses writes: reads work. A switch on the card or the enclosure, mostly;
+    /// [`Geometry::writable`](super::Geometry::writable) says so before.
     WriteProtected,
-    /// The medium is bad at a block: other blocks may be well.
+    /// The medium is bad at a block: other blocks may be well. Read around it; a write to it may make the
+    /// disk replace it.
     Medium {
         /// The block, if the disk named it.
         lba: Option<Lba>,
         /// What the disk said.
         sense: SenseCode,
     },
-    /// The disk failed the command, also when it was tried again.
+    /// The disk failed the command, also when it was tried again: the sense says why, in the disk's own
+    /// words (SPC-4, annex D lists the codes). It takes other commands.
     Device(SenseCode),
     /// The disk does not know what it was asked for, or it said that it does not, or a policy for it
     /// keeps the command from it; the sense is the disk's own, or what it would say. It is well: do
     /// without.
     Unsupported(SenseCode),
-    /// The disk moved fewer bytes than it was asked to and called that good.
+    /// The disk moved fewer bytes than it was asked to and called that good, twice. Ask for fewer blocks,
+    /// and do not trust what it says of its size.
     Short {
         /// Bytes that were moved.
         moved: u32,
@@ -100,7 +114,8 @@ pub enum BlockError {
     WritesMayBeLost,
     /// The disk did not come back from its reset. It takes no requests until it is plugged again.
     Broken,
-    /// The controller cannot reach the buffer: move it, or align it.
+    /// The controller cannot reach the buffer: what is inside says whether to move it, to align it, or to
+    /// give the pool more memory.
     Memory(MapError),
     /// The controller has died and cannot be stopped, and the platform cannot cut it off: it may
     /// write to the request's buffer for ever, so the buffer is not given back.
@@ -108,9 +123,12 @@ pub enum BlockError {
     /// The platform cannot cut the controller's DMA, and the host was given no staging memory for
     /// blocking calls, or less than a block: see `Host::set_staging`.
     NoStaging,
-    /// All request slots are in use: wait for a completion.
+    /// All request slots are in use: wait for a completion. From
+    /// [`Host::add_holder`](crate::Host::add_holder): all holders are; give the host's storage more.
     QueueFull,
-    /// The controller took no transfer: its pool is too small, or it has died.
+    /// The controller took no transfer: it has died, or has no room for it. Nothing was moved. Poll the
+    /// host, and try again; if that does not help, ask [`Host::bus`](crate::Host::bus) for the
+    /// controller's state.
     Refused,
 }
 

@@ -1,10 +1,11 @@
 //! What callers use: a disk as a row of blocks.
 //!
 //! [`BlockDevice`] is the blocking face, for boot loaders; [`queue`] has the requests of the queue
-//! face. Nothing here knows about USB or SCSI: the stack implements it, and file systems sit on it.
+//! face. `durability` keeps what a flush promises, and [`ata`] has the ATA commands that may be handed
+//! through. Nothing here knows about USB or SCSI: the stack implements it, and file systems sit on it.
 
 pub mod ata;
-pub mod durability;
+pub(crate) mod durability;
 mod error;
 pub(crate) mod line;
 pub mod queue;

@@ -24,7 +24,11 @@ pub enum DataDirection {
     FromDevice,
 }
 
-/// What a platform knows about DMA: addresses, coherency and cache maintenance.
+/// What a platform knows about DMA: addresses, coherency and cache maintenance. Part of
+/// [`Platform`](crate::Platform).
+///
+/// On a CPU that this library knows, the maintenance functions are those of [`arch::cache`](crate::arch::cache).
+/// `clean` is called with any start and length, `invalidate` for whole lines only, neither for the pool.
 ///
 /// # Safety
 ///
@@ -37,7 +41,8 @@ pub unsafe trait Dma {
     /// Bytes of the cache line that maintenance works on: a power of two, 16 to 128.
     fn cache_line(&self) -> usize;
 
-    /// Where devices find the `length` bytes at `start`: contiguous for them, or `None`.
+    /// Where devices find the `length` bytes at `start`: contiguous for them, or `None`. Memory that they do
+    /// not reach is carried by pieces of the pool.
     fn bus_address(&self, start: NonNull<u8>, length: usize) -> Option<BusAddress>;
 
     /// Writes the dirty lines of the range back to memory.

@@ -1,7 +1,8 @@
 //! Host controllers: the traits that the USB core drives, and a driver for each kind of chip.
 //!
 //! Called by `usb`; calls `dma` and `mmio`. A driver has the same file names as its neighbours:
-//! `regs`, structures, `queue`, `controller`, `port`, `endpoint`, `quirks`. Read `traits` first.
+//! `regs`, `capability`, structures, `controller`, `device`, `endpoint`, `port`, `interrupt`,
+//! `emergency`, `quirks`, `storage`. Read `traits` first.
 
 mod any;
 #[cfg(feature = "ehci")]

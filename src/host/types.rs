@@ -324,8 +324,8 @@ pub enum Event {
     },
     /// Something about a root port has changed: read its status.
     Port(RootPort),
-    /// The controller has died. It reaches no memory only if `quiet`; everything on it is lost
-    /// until it is started again.
+    /// The controller has died: everything on it is lost until it is started again. It may still reach
+    /// memory, until [`HostController::stop`](super::HostController::stop) has ended well.
     Died(ControllerFault),
 }
 
@@ -391,7 +391,7 @@ pub enum Sequence {
     Reset,
 }
 
-/// What a controller can do, constant after it was probed.
+/// What a controller can do, constant from the making of its driver on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Capabilities {
     /// The place among its host's controllers that it was made for. What it holds of the pool is kept
@@ -412,7 +412,8 @@ pub struct Capabilities {
     pub reset_hold: Option<Duration>,
 }
 
-/// What a controller needs before it can start. Read from the chip by its driver's `probe`.
+/// What a controller needs before it can start: read from the chip when its driver is made, before
+/// anything is allocated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Requirement {
     /// Bytes of the coherent pool for the controller itself.

@@ -545,8 +545,8 @@ fn retry(
     Ok(())
 }
 
-/// What a transport's failure is to the caller, once recovery has done what it could.
-/// What a request ends with whose command the transport could not carry out.
+/// What a request ends with whose command the transport could not carry out, once recovery has done what
+/// it could.
 pub(crate) fn transport_failed(error: TransportError) -> BlockError {
     match error {
         TransportError::Timeout => BlockError::Timeout,

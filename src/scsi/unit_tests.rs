@@ -88,7 +88,22 @@ fn persistently(operation: Operation, outcome: Outcome) -> (u32, Result<(), Bloc
 mod a_request {
     use super::*;
 
-    /// Field case 17: the limit is never exceeded.
+    /// Two ways to the same answer: the short one of a unit that is ready, and what callers see.
+    #[test]
+    fn a_ready_unit_admits_what_its_geometry_says_and_nothing_else() {
+        let unit = disk(100);
+        let geometry = unit.geometry().unwrap();
+        for lba in [0, 1, 99, 100, u64::MAX - 1, u64::MAX].map(Lba) {
+            for length in [0, 1, 511, 512, 513, 1024, 100 * 512, 101 * 512, usize::MAX] {
+                let admitted = unit.admit_move(Operation::Read(lba), lba, length);
+                assert_eq!(admitted, geometry.extent(lba, length), "{lba:?}, {length}");
+                let admitted = unit.admit_move(Operation::Write(lba), lba, length);
+                assert_eq!(admitted, geometry.extent(lba, length), "{lba:?}, {length}");
+            }
+        }
+    }
+
+    /// Bridges are known that corrupt data in silence above their limit.
     #[test]
     fn is_cut_at_the_limit_and_every_piece_has_its_own_memory() {
         let mut memory = vec![0; 500 * 512];
@@ -135,7 +150,7 @@ mod a_request {
         }
     }
 
-    /// Field case 18.
+    /// Bridges are known that wrap at 2 TiB: nothing is sent in the short form that does not fit in it.
     #[test]
     fn beyond_32_bits_is_issued_with_16_bytes_and_the_block_before_with_10() {
         let mut memory = [0; 512];
@@ -343,7 +358,6 @@ mod a_flush {
     }
 }
 
-/// Field case 19.
 #[test]
 fn the_geometry_is_what_the_disk_said() {
     let found = Found {

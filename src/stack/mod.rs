@@ -135,6 +135,20 @@ impl FunctionSlot {
 }
 
 /// A USB host: its controllers, devices and disks.
+///
+/// In the order of use:
+///
+/// | what | how |
+/// |---|---|
+/// | make it | [`Host::new`]; then [`Host::set_policy`], [`Host::set_quirks`], [`Host::set_staging`], where wanted |
+/// | give it controllers | [`Host::add_controller`] for each, then [`Host::start`] |
+/// | keep it going | [`Host::poll`], or [`Host::poll_until`], which waits too |
+/// | see what is there | [`Host::disks`], [`Host::first_disk`], [`Host::take_event`], [`Host::bus`] |
+/// | use a disk, blocking | [`Host::disk`] |
+/// | use disks, several requests at a time | [`Host::submit`], [`Host::take_completion`] |
+/// | leave | [`Host::shutdown`], then [`Host::into_parts`] |
+///
+/// `docs/porting.md` has each step as code.
 #[derive(Debug)]
 pub struct Host<'s, P: Platform, C = Controller<'s, <P as Platform>::Bus>> {
     platform: P,
@@ -238,7 +252,7 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
         self.staging = Some(buffer);
     }
 
-    /// Adds a controller that was probed.
+    /// Adds a controller, whose driver was made with the next free number: 0 for the first, then 1.
     ///
     /// # Errors
     ///
@@ -337,7 +351,9 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
         }
     }
 
-    /// Ends a host that was stopped, and returns the platform and the pool's memory.
+    /// Ends a host, and returns the platform and the pool's memory. Use that memory for something else only
+    /// if [`Host::shutdown`] or [`Host::stop`] has said that every controller stopped: one that still runs
+    /// writes to it.
     #[must_use]
     pub fn into_parts(self) -> (P, CoherentRegion) {
         (self.platform, self.bus.into_pool().into_region())

@@ -20,7 +20,7 @@ const CLOSING: Duration = Duration::from_secs(1);
 
 /// What went wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Failure {
+pub(crate) enum Failure {
     /// The device did not end a command, and took its protocol's reset.
     Reset,
     /// It did not take that either, or did not come back from a higher rung.
@@ -29,7 +29,7 @@ pub enum Failure {
 
 /// What to do about it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Climb {
+pub(crate) enum Climb {
     /// Issue the command again.
     Retry,
     /// Reset the port and open the device again.
@@ -53,30 +53,30 @@ enum Rung {
 
 /// Which of the rungs that reach beyond the device are allowed now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Allowed {
+pub(crate) struct Allowed {
     /// The device's power may be taken away.
-    pub power_cycle: bool,
+    pub(crate) power_cycle: bool,
     /// Its controller may be started again.
-    pub restart: bool,
+    pub(crate) restart: bool,
 }
 
 /// The ladder of one device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Ladder {
+pub(crate) struct Ladder {
     rung: Rung,
     began: Option<Instant>,
 }
 
 impl Ladder {
     /// No episode.
-    pub const DOWN: Self = Self {
+    pub(crate) const DOWN: Self = Self {
         rung: Rung::None,
         began: None,
     };
 
     /// The device has ended a command: the episode is over, if there was one.
     #[inline]
-    pub fn succeeded(&mut self) {
+    pub(crate) fn succeeded(&mut self) {
         if self.began.is_some() {
             *self = Self::DOWN;
         }
@@ -87,7 +87,7 @@ impl Ladder {
     /// ends the episode; what was interrupted has no longer than another one then, whatever its own
     /// deadline.
     #[must_use]
-    pub fn time_left(&self, episode: Duration, now: Instant) -> Duration {
+    pub(crate) fn time_left(&self, episode: Duration, now: Instant) -> Duration {
         match self.began {
             Some(began) => (began + episode - (now + CLOSING)).half(),
             None => episode,
@@ -97,12 +97,12 @@ impl Ladder {
     /// Whether the port may be reset once more at the end of the ladder, because the device will be used
     /// in another way then: if the episode's time is not over.
     #[must_use]
-    pub fn has_time(&self, episode: Duration, now: Instant) -> bool {
+    pub(crate) fn has_time(&self, episode: Duration, now: Instant) -> bool {
         self.began.is_none_or(|began| now - began < episode)
     }
 
     /// The next rung.
-    pub fn climb(
+    pub(crate) fn climb(
         &mut self,
         failure: Failure,
         allowed: Allowed,

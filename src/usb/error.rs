@@ -15,9 +15,9 @@ pub enum UsbError {
     NoAnswer,
     /// The device sent more than it may. Reset it.
     Babble,
-    /// The device sent less than the request needs.
+    /// The device sent less than the request needs. Ask it once more, or do without.
     TooShort,
-    /// A descriptor makes no sense.
+    /// A descriptor makes no sense: the device cannot be used as it is.
     Descriptor(DescriptorFault),
     /// The device is not there any more, or was reset under the request.
     Disconnected,
@@ -25,14 +25,15 @@ pub enum UsbError {
     Busy,
     /// The table named here is full: give the host's storage more of them.
     TableFull(Table),
-    /// The controller refused or failed the operation.
+    /// The controller refused or failed the operation; what is inside says what is short, if something is.
     Controller(HostError),
-    /// The port did not come out of its reset, or not enabled.
+    /// The port did not come out of its reset, or not enabled. Pull the device, and check cable and power.
     PortReset,
     /// What was on the port drew more than the port can give, and has lost its power. See to the
     /// device's own supply, or to its cable.
     OverCurrent,
-    /// Low or full speed behind a controller without a driver for its companion.
+    /// Low or full speed behind a controller without a driver for its companion. Put the device
+    /// into a port of an xHCI, if there is one.
     NeedsCompanion,
     /// The controller's driver was made for another place than the next free one: make it with the number
     /// of that. Two of the same number would free each other's memory.

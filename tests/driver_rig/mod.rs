@@ -1,7 +1,11 @@
 //! What the tests of the controllers' drivers share: a driver on a modelled machine, and the part of
 //! the USB core that is needed to get at a disk. `rig` of each says which controller and driver.
+//!
+//! `recovery` has the tests that are the same for every kind: both run them by the same names.
 
-use rootport::dma::{Allocation, Pool, Segment};
+mod recovery;
+
+use rootport::dma::{self, Allocation, Class, Owner, Pool, PoolRecord, Rules, Segment};
 use rootport::host::{
     Addressing, Attachment, ControllerFault, DeviceHandle, EndpointConfig, EndpointHandle,
     EndpointKind, Event, HostError, Outcome, PortProtocol, Report, RootPort, Sequence, Token,
@@ -14,7 +18,35 @@ use rootport::usb::descriptor::EndpointAddress;
 use rootport::usb::setup::{Direction, SetupPacket};
 use rootport::usb::speed::Speed;
 use rootport_models::adapter::ModelPlatform;
-use rootport_models::machine::Machine;
+use rootport_models::machine::{self, Machine};
+
+pub(crate) use recovery::{READ, script, with_disk};
+
+/// A machine with one controller, before a driver has it: its shape, what goes wrong with it, and how the
+/// driver is to be made.
+#[derive(Default)]
+pub(crate) struct Setting<Traits, Faults, Options> {
+    pub(crate) machine: machine::Options,
+    pub(crate) traits: Traits,
+    pub(crate) faults: Faults,
+    pub(crate) options: Options,
+}
+
+/// Runs `test` with the memory that a driver works in: the machine's pool, and some of it for data.
+pub(crate) fn with_memory<R>(
+    machine: &Machine,
+    test: impl FnOnce(ModelPlatform, Pool<'_>, Allocation) -> R,
+) -> R {
+    let platform = ModelPlatform::new(machine);
+    let mut records = [PoolRecord::EMPTY; 64];
+    let mut pool = Pool::new(platform.coherent_region(1 << 20), &mut records);
+    let rules = Rules::aligned(0x1_0000);
+    let data = pool
+        .allocate(Owner::Host, Class::Bounce, 0x4_0000, rules)
+        .unwrap();
+    dma::release();
+    test(platform, pool, data)
+}
 
 /// The driver on its machine.
 pub(crate) struct Rig<'s, D> {
@@ -33,7 +65,26 @@ pub(crate) struct Rig<'s, D> {
 /// How a transfer ended: token, outcome, bytes.
 pub(crate) type Ended = (u32, Outcome, u32);
 
-impl<D: Driver> Rig<'_, D> {
+impl<'s, D: Driver> Rig<'s, D> {
+    /// A driver that was not started.
+    pub(crate) fn new(
+        machine: &Machine,
+        platform: ModelPlatform,
+        driver: D,
+        pool: Pool<'s>,
+        data: Allocation,
+    ) -> Self {
+        Self {
+            machine: machine.clone(),
+            platform,
+            driver,
+            pool,
+            data,
+            left: Vec::new(),
+            handler: None,
+        }
+    }
+
     pub(crate) fn now(&self) -> Instant {
         self.platform.now()
     }

@@ -1,8 +1,7 @@
 //! The driver of an EHCI on its machine.
 
-use rootport::dma::{self, Class, Owner, Pool, PoolRecord, Rules};
 use rootport::host::ehci::{Ehci, EhciMemory, Options};
-use rootport_models::adapter::{ModelBus, ModelPlatform};
+use rootport_models::adapter::ModelBus;
 use rootport_models::controller::ehci::{Faults, Traits};
 use rootport_models::machine::{self, Machine};
 
@@ -11,24 +10,7 @@ pub(crate) use crate::driver_rig::*;
 /// The driver on its machine.
 pub(crate) type Rig<'s> = crate::driver_rig::Rig<'s, Ehci<'s, ModelBus>>;
 
-/// A machine with one controller, before a driver has it.
-pub(crate) struct Setting {
-    pub(crate) machine: machine::Options,
-    pub(crate) traits: Traits,
-    pub(crate) faults: Faults,
-    pub(crate) options: Options,
-}
-
-impl Default for Setting {
-    fn default() -> Self {
-        Self {
-            machine: machine::Options::default(),
-            traits: Traits::default(),
-            faults: Faults::none(),
-            options: Options::default(),
-        }
-    }
-}
+pub(crate) type Setting = crate::driver_rig::Setting<Traits, Faults, Options>;
 
 impl From<Traits> for Setting {
     fn from(traits: Traits) -> Self {
@@ -62,25 +44,11 @@ fn with_driver<R>(
     options: Options,
     test: impl FnOnce(&mut Rig<'_>) -> R,
 ) -> R {
-    let platform = ModelPlatform::new(machine);
-    let mut records = [PoolRecord::EMPTY; 64];
-    let mut pool = Pool::new(platform.coherent_region(1 << 20), &mut records);
-    let rules = Rules::aligned(0x1_0000);
-    let data = pool
-        .allocate(Owner::Host, Class::Bounce, 0x4_0000, rules)
-        .unwrap();
-    dma::release();
     let mut memory = EhciMemory::<4, 16, 32>::new();
-    let bus = platform.bus(controller);
-    let driver = Ehci::new(bus, 0, memory.slices(), options).unwrap();
-    test(&mut Rig {
-        machine: machine.clone(),
-        platform,
-        driver,
-        pool,
-        data,
-        left: Vec::new(),
-        handler: None,
+    with_memory(machine, |platform, pool, data| {
+        let bus = platform.bus(controller);
+        let driver = Ehci::new(bus, 0, memory.slices(), options).unwrap();
+        test(&mut Rig::new(machine, platform, driver, pool, data))
     })
 }
 
@@ -100,4 +68,9 @@ pub(crate) fn with_running<R>(
         assert_eq!(rig.start(), Ok(()));
         test(rig)
     })
+}
+
+/// No answer of a doorbell got lost.
+pub(crate) fn assert_nothing_was_missed(rig: &Rig<'_>) {
+    assert_eq!(rig.driver.missed_doorbells(), 0);
 }

@@ -35,7 +35,7 @@ fn a_block_that_hangs_the_disk_each_time_ends_in_an_error_and_the_others_are_wel
     assert_eq!(read(&mut rig, disk, 7).result, Ok(()));
 }
 
-/// Field case 8, at its worst.
+/// A stick that dies of MODE SENSE, at its worst.
 #[test]
 fn a_device_that_hangs_until_a_bus_reset_when_asked_for_write_protection_is_used_without() {
     let mut rig = Rig::default();

@@ -1,6 +1,6 @@
 //! The ladder of recovery on devices that need each rung, and what becomes of writes meanwhile.
 //!
-//! Field case 13: devices that are left in the middle of a command by a reset, or by none.
+//! Devices that are left in the middle of a command by a reset, or by none.
 
 use crate::rig::{HIGH_PORT, ModelHost, Rig};
 use rootport::block::queue::{DiskId, Operation};

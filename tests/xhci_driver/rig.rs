@@ -1,36 +1,18 @@
 //! The driver of an xHCI on its machine.
 
-use rootport::dma::{Class, Owner, Pool, PoolRecord, Rules};
 use rootport::host::xhci::{Options, Xhci, XhciMemory};
 use rootport::host::{RootPort, RootPorts};
 use rootport::time::Duration;
-use rootport_models::adapter::{ModelBus, ModelPlatform};
+use rootport_models::adapter::ModelBus;
 use rootport_models::controller::xhci::{Faults, Traits};
-use rootport_models::machine::{self, Machine};
+use rootport_models::machine::Machine;
 
 pub(crate) use crate::driver_rig::*;
 
 /// The driver on its machine.
 pub(crate) type Rig<'s> = crate::driver_rig::Rig<'s, Xhci<'s, ModelBus>>;
 
-/// A machine with one controller, before a driver has it.
-pub(crate) struct Setting {
-    pub(crate) machine: machine::Options,
-    pub(crate) traits: Traits,
-    pub(crate) faults: Faults,
-    pub(crate) options: Options,
-}
-
-impl Default for Setting {
-    fn default() -> Self {
-        Self {
-            machine: machine::Options::default(),
-            traits: Traits::default(),
-            faults: Faults::none(),
-            options: Options::default(),
-        }
-    }
-}
+pub(crate) type Setting = crate::driver_rig::Setting<Traits, Faults, Options>;
 
 impl From<Traits> for Setting {
     fn from(traits: Traits) -> Self {
@@ -55,24 +37,11 @@ pub(crate) fn with_rig<R>(setting: impl Into<Setting>, test: impl FnOnce(&mut Ri
     let setting = setting.into();
     let machine = Machine::new(setting.machine);
     let controller = machine.add_faulty_xhci(setting.traits, setting.faults);
-    let platform = ModelPlatform::new(&machine);
-    let mut records = [PoolRecord::EMPTY; 64];
-    let mut pool = Pool::new(platform.coherent_region(1 << 20), &mut records);
-    let rules = Rules::aligned(0x1_0000);
-    let data = pool
-        .allocate(Owner::Host, Class::Bounce, 0x4_0000, rules)
-        .unwrap();
     let mut memory = XhciMemory::<4, 16, 32>::new();
-    let bus = platform.bus(controller);
-    let driver = Xhci::new(bus, 0, memory.slices(), setting.options).unwrap();
-    test(&mut Rig {
-        machine,
-        platform,
-        driver,
-        pool,
-        data,
-        left: Vec::new(),
-        handler: None,
+    with_memory(&machine, |platform, pool, data| {
+        let bus = platform.bus(controller);
+        let driver = Xhci::new(bus, 0, memory.slices(), setting.options).unwrap();
+        test(&mut Rig::new(&machine, platform, driver, pool, data))
     })
 }
 
@@ -94,4 +63,11 @@ impl Rig<'_> {
         self.idle(Duration::from_millis(100));
         self.disk(port)
     }
+}
+
+/// The driver has found every event where it was to be, and none that fitted nothing.
+pub(crate) fn assert_nothing_was_missed(rig: &Rig<'_>) {
+    let statistics = rig.driver.statistics();
+    assert_eq!(statistics.missed_events, 0);
+    assert_eq!(statistics.unexpected_events, 0);
 }

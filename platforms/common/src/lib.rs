@@ -14,8 +14,10 @@
 //! |---|---|
 //! | [`mod@board`] | what a board must say about itself |
 //! | [`aarch64`], [`armv7a`] | entry, MMU, exceptions, timer of 64-bit and 32-bit ARM; `cpu` is one of them |
-//! | [`tables`], `address_space` | translation tables, the image's address space |
+//! | [`tables`], [`region`], `address_space` | translation tables, spans of addresses, the image's address space |
 //! | [`console`], [`uart`] | text in and out, polled |
+//! | `panic`, [`fault`], [`brakes`] | what is printed when all is lost, and the controllers stopped before |
+//! | [`power`] | the verdict on the console, and the end |
 //! | `machine`, [`wake`] | the stack's `Platform`, and its waits |
 //! | `work` | the host made of a board's controllers, and what it does |
 //! | [`attention`] | the controllers' interrupt halves |

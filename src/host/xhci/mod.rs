@@ -24,6 +24,7 @@
 //! | `emergency` | the brake for panic handlers |
 //! | `device`, `slot`, `input` | devices: operations, what follows them, input contexts |
 //! | `endpoint`, `recovery`, `streams` | endpoints, their recovery, their streams |
+//! | `no_streams` | in place of `streams` where the library is built without UAS |
 //! | `transfer`, `encode` | transfers, the blocks of one |
 //!
 //! Not here: secondary stream arrays, isochronous endpoints, more than one interrupter. Sections are those of the

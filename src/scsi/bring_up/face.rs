@@ -24,7 +24,7 @@ pub struct Found {
 /// How a unit is asked for its mode parameters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum ModeForm {
-    /// In the short form: some sticks die of the long one (field case 8).
+    /// In the short form: some sticks die of the long one.
     #[default]
     Six,
     /// In the long form: floppy and optical drives know it alone.

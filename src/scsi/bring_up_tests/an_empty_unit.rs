@@ -33,7 +33,7 @@ fn may_say_so_only_when_asked_for_its_capacity() {
     assert_eq!(ended.count(READ_CAPACITY_10), 3);
 }
 
-/// Field case 20.
+/// As card readers are known to give it.
 #[test]
 fn may_give_block_0_as_its_last() {
     let ended = but_for(READ_CAPACITY_10, |_| good(&capacity_10(0, 512)));

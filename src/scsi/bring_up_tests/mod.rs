@@ -6,24 +6,26 @@
 
 mod a_stopped_disk;
 mod a_transport_that_fails;
-/// Field case 2.
+/// Also one that a device keeps until it is asked for sense data.
 mod a_unit_attention;
-/// Field cases 3, 6 and 9.
+/// As card readers have them, and sticks that never find their medium.
 mod an_empty_unit;
 mod inquiry;
 /// What is asked of a disk beyond what it takes to use it.
 mod questions;
-/// Field cases 3 and 4.
+/// Slow disks, and units that become ready for ever.
 mod readiness;
 mod the_capacity;
 mod the_free_manner;
-/// Field cases 8 and 9.
+/// With sticks that die of the question, and such as answer it half.
 mod write_protection;
 
+use super::failures::READY_POLL;
 use super::*;
 use crate::scsi::cdb::DataPhase;
-use crate::scsi::sense::SenseKey;
-use crate::scsi::transport::{Fault, Outcome};
+use crate::scsi::sense::{Sense, SenseKey};
+use crate::scsi::transport::{Fault, Outcome, TransportError};
+use crate::time::Duration;
 
 const INQUIRY: u8 = 0x12;
 const TEST_UNIT_READY: u8 = 0x00;

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Field case 5.
+/// As of a disk on a port that gives it too little power.
 #[test]
 fn that_fails_for_lack_of_power_is_an_error_that_says_so() {
     let state = sense(4, 0x44, 0x81);
@@ -15,7 +15,6 @@ fn that_fails_for_lack_of_power_is_an_error_that_says_so() {
     assert_eq!(ended.count(READ_CAPACITY_10), 3);
 }
 
-/// Field case 19.
 #[test]
 fn has_the_block_length_that_the_disk_says() {
     for length in [512, 1024, 2048, 4096, 0x1_0000] {
@@ -24,7 +23,7 @@ fn has_the_block_length_that_the_disk_says() {
     }
 }
 
-/// Field case 20.
+/// As card readers and sticks without a medium are known to give it.
 #[test]
 fn of_a_nonsensical_block_length_is_asked_three_times_and_refused() {
     for length in [0, 1, 511, 513, 1000, 0x2_0000, 263_520_264, u32::MAX] {

@@ -14,7 +14,7 @@ const CLASS: u8 = 0x08;
 /// `bInterfaceProtocol` of UAS.
 const UAS: u8 = 0x62;
 
-/// The command set that an interface announces (overview 1.4 §2, table 1).
+/// The command set that an interface announces (Mass Storage Class overview 1.4 §2, table 1).
 ///
 /// A hint, seldom more: nearly all devices take SCSI commands whatever they announce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -52,7 +52,7 @@ impl CommandSet {
     }
 }
 
-/// The transport that an interface announces (overview 1.4 §3, table 2).
+/// The transport that an interface announces (Mass Storage Class overview 1.4 §3, table 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[doc(alias = "bInterfaceProtocol")]
 pub enum Protocol {

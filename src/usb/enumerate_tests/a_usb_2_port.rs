@@ -14,7 +14,7 @@ fn is_reset_waited_for_opened_and_its_device_addressed() {
     address(&mut machine, Speed::High);
 }
 
-/// Field case 28: 10 ms are too short for some, and 2 ms after the address for others.
+/// 10 ms are too short for some devices, and 2 ms after the address for others.
 #[test]
 fn has_its_recovery_times() {
     assert_eq!(RESET_RECOVERY, Duration::from_millis(50));

@@ -7,7 +7,7 @@ mod a_super_speed_port;
 mod a_usb_2_port;
 mod the_address;
 mod the_descriptors;
-/// Field case 29.
+/// As devices are known to answer it: short, long, not at all, and with packets of any size.
 mod the_first_read;
 
 use super::*;

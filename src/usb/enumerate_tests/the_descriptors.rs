@@ -37,7 +37,7 @@ fn are_read_first_in_part_then_whole() {
     assert_eq!(machine.description(), Some(whole));
 }
 
-/// Field case 27: what is announced is not what comes.
+/// Devices are known that announce one length and send another.
 #[test]
 fn may_be_shorter_than_announced_but_not_than_their_head() {
     for came in [9, 10, 31] {

@@ -14,6 +14,7 @@
 //! | [`device`] | USB devices, packet by packet |
 //! | [`board`] | what a board's controllers need before they can be touched |
 //! | [`adapter`], [`board_adapter`] | the machine as the library's platform, a board as its registers |
+//! | `broken` | how a model says that a rule was broken |
 //!
 //! What breaks a rule fails the run: a controller or the memory panics with the section at the very
 //! access that broke it; a device records it, and its list panics when the test drops it.

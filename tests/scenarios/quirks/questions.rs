@@ -95,7 +95,6 @@ fn a_disk_in_disguise_is_used_where_it_is_known() {
     assert_eq!(rig.host.disks().count(), 0);
 }
 
-/// Field case 22.
 #[test]
 fn a_first_read_that_fails_or_lies_is_nobodys_but_bring_ups() {
     for device in [refuses_the_first_read(), garbles_the_first_read()] {

@@ -14,6 +14,7 @@
 //! | [`spread`] | reads from several disks at once, in a mode of its own |
 //! | [`arrival`] | when what was reached, from the start to the first block |
 //! | [`meter`] | what is counted |
+//! | [`memory`] | what loads transfer from and to |
 //!
 //! What it does not do: verify data (the demo does), take part in noise (it runs alone).
 

@@ -13,6 +13,8 @@
 //! | [`sectors`] | a partition as a file system wants it |
 //! | [`files`] | list, sum up, copy |
 //! | [`places`] | blocks by their numbers: sums, errors, a pattern |
+//! | [`discard`] | blocks unmapped, and filled by WRITE SAME |
+//! | [`checksum`] | CRC-32, in pieces |
 //! | [`throughput`], [`scratch`] | the scratch partition: a table, a pattern |
 //! | [`payload`] | the next stage, in what was the pool |
 //! | [`buffers`] | fixed memory for all of it |

@@ -3,13 +3,13 @@
 //! A test is a script: what happens, and the answer that it must get. Scripts begin where command,
 //! data and status are queued, so that one script holds for both ways of queueing.
 
-/// Field case 11.
+/// As some devices send it when they do not know a command.
 mod a_status_wrapper_in_place_of_the_data;
 mod reset_recovery;
 mod the_command_wrapper;
 mod the_data;
 mod the_deadline;
-/// Field case 15.
+/// Of the wrong length, tag, signature or value, as devices are known to send it.
 mod the_status;
 /// BOT 1.0 §6.7: what the host expects against what the device means to do.
 mod thirteen_cases;

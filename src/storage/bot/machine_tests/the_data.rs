@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Field case 31: the same recovery for every error of the wire or the controller.
+/// The same recovery for every error of the wire or the controller.
 #[test]
 fn that_fails_on_the_wire_gets_reset_recovery() {
     let table = [
@@ -23,7 +23,7 @@ fn that_fails_on_the_wire_gets_reset_recovery() {
     }
 }
 
-/// Field case 9 (b): 192 bytes asked for, 16 come, then a stall, and a residue of 0xB0.
+/// As a stick is known to answer MODE SENSE: 192 bytes asked for, 16 come, then a stall, and a residue of 0xB0.
 #[test]
 fn that_is_short_then_stalled_is_kept_as_the_residue_says() {
     let script = [

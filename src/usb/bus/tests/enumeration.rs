@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Field case 28.
+/// Devices that do not come up at first are common: many take more time than the specification gives.
 #[test]
 fn is_tried_three_times_each_with_a_reset_and_a_disabled_port_after_it() {
     let (mut bus, fakes) = running(1);

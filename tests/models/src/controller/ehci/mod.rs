@@ -26,6 +26,7 @@
 //! | `split`, `translator` | split transactions and the hub's part in them | 4.12 |
 //! | `timing` | how long a transaction takes | USB 2.0 §5, §11 |
 //! | `left_running` | a controller as a boot loader leaves it | |
+//! | `traits` | the shape that a test gives it | |
 //! | `faults` | what goes wrong on purpose | |
 //!
 //! Not modelled: isochronous transfers, FSTN, suspend and resume, port test modes, the debug port,

@@ -18,7 +18,9 @@
 //! | `endpoints`, `descriptors`, `transfers`, `packets` | doorbells, TDs, packets | 4.7 to 4.11 |
 //! | `streams`, `stream_contexts`, `stream_packets` | their rings, their contexts, who starts which | 4.12, 6.2.4 |
 //! | `timing` | how long a packet takes on each bus | USB 2.0 §5, USB 3.2 §8 |
+//! | `traits` | the shape that a test gives it | |
 //! | `faults` | what goes wrong on purpose | |
+//! | `checks` | what every part checks alike | |
 //!
 //! Not modelled: isochronous endpoints, secondary stream arrays, Event Data TRBs, suspend and resume, save and
 //! restore, virtualization, debug. A driver that uses them fails the run with a message that says so.

@@ -1,6 +1,6 @@
 //! A SCSI target: logical units that execute commands, whatever the transport (SPC-4, SBC-3).
 //!
-//! A transport (Bulk-Only, later UAS) hands in the CDB and gets an [`Execution`]: what the device
+//! A transport (Bulk-Only, UAS) hands in the CDB and gets an [`Execution`]: what the device
 //! intends to transfer, when, and with which status. For writes it hands the data to
 //! [`Target::write`]. The target does not know how data travel, nor what lengths the transport
 //! announced. It refuses what a strict device refuses and records what is a host's fault; it keeps a
