@@ -9,7 +9,7 @@ use rootport::policy::Policy;
 use rootport::stack::DiskState;
 use rootport::time::Duration;
 use rootport::usb::PortState;
-use rootport_models::device::scsi::pattern;
+use rootport_models::device::scsi::{LogicalUnit, Sense, pattern};
 use rootport_models::device::{BothDisk, Disk, Link, Script, UasDisk, UsbDevice};
 use rootport_models::machine::Options;
 
@@ -23,6 +23,14 @@ pub(crate) trait Subject: UsbDevice + Clone + 'static {
     fn pull_at(&self, transaction: u64);
     /// Makes it ready to be plugged in again.
     fn put_back(&self);
+    /// The disk behind its bridge loses power for a moment, and says these things when it is asked again.
+    fn brown_out(&self, says: &[Sense]);
+}
+
+/// What is lost with the power of the disk alone.
+fn lose_power(unit: &mut LogicalUnit, says: &[Sense]) {
+    unit.image.drop_cache();
+    says.iter().for_each(|sense| unit.raise(*sense));
 }
 
 impl Subject for Disk {
@@ -40,6 +48,10 @@ impl Subject for Disk {
 
     fn is_pulled(&self) -> bool {
         self.change(|device| device.pulled_after == Some(0))
+    }
+
+    fn brown_out(&self, says: &[Sense]) {
+        self.unit(0, |unit| lose_power(unit, says));
     }
 }
 
@@ -59,6 +71,10 @@ impl Subject for UasDisk {
     fn is_pulled(&self) -> bool {
         self.change(|device| device.pulled_after == Some(0))
     }
+
+    fn brown_out(&self, says: &[Sense]) {
+        self.change(|device| lose_power(&mut device.function.target.units[0], says));
+    }
 }
 
 impl Subject for BothDisk {
@@ -76,6 +92,10 @@ impl Subject for BothDisk {
 
     fn is_pulled(&self) -> bool {
         self.change(|device| device.pulled_after == Some(0))
+    }
+
+    fn brown_out(&self, says: &[Sense]) {
+        self.change(|device| lose_power(&mut device.function.uas.target.units[0], says));
     }
 }
 

@@ -3,11 +3,12 @@
 use rootport::block::queue::{DiskId, Operation, RequestId};
 use rootport::block::{BlockDevice, BlockError, Lba};
 use rootport::policy::Policy;
-use rootport::stack::{DiskInfo, DiskState};
+use rootport::stack::{DiskInfo, DiskState, Parting};
 use rootport::time::Duration;
 use rootport_models::adapter::owned;
-use rootport_models::device::{Link, Script};
-use rootport_models::machine::{Buffer, Options, Sleep};
+use rootport_models::device::scsi::Sense;
+use rootport_models::device::{Link, SECOND, Script};
+use rootport_models::machine::{Buffer, Options, Power, Sleep};
 use rootport_models::random::Random;
 
 use super::faults::Plan;
@@ -106,7 +107,9 @@ impl<D: Subject> Trial<D> {
     pub(super) fn run(mut self, random: &mut Random) {
         for _ in 0..STEPS {
             let disk = self.disk();
-            match random.below(30) {
+            match random.below(32) {
+                30 => self.brown_out(random),
+                31 => self.sleep(random),
                 0 => self.pull(random),
                 1 => self.pull_soon(random),
                 2 => self.rig.run(Duration::from_millis(random.below(3000))),
@@ -119,7 +122,32 @@ impl<D: Subject> Trial<D> {
             let broken = self.device.violations();
             assert!(broken.is_empty(), "{broken:?}: {}", self.describe());
         }
-        self.end();
+        match self.seed % 6 {
+            5 => self.leave(random),
+            _ => self.end(),
+        }
+    }
+
+    /// The host stops: what it does not name as lost is on the medium.
+    fn leave(mut self, random: &mut Random) {
+        let disk = self.disk();
+        self.write(disk, random);
+        let parting = match random.below(2) {
+            0 => Parting::Flush,
+            _ => Parting::FlushAndStop,
+        };
+        let limit = limit(Policy::DEFAULT.flush);
+        let leaving = self.call(limit, |rig| {
+            rig.host.shutdown(parting, Duration::from_secs(5))
+        });
+        self.course.push(format!("{leaving:?}"));
+        assert!(leaving.quiet, "{}", self.describe());
+        if leaving.unflushed.is_none() {
+            let flushed = self.ledger.flushed(|lba| self.device.durable(lba));
+            self.hold(flushed);
+        }
+        assert_eq!(self.rig.pool_used(), 0, "{}", self.describe());
+        assert!(self.rig.machine.all_rails_are_on(), "{}", self.describe());
     }
 
     /// The disk, ready; the plug is pulled where that alone helps.
@@ -179,6 +207,24 @@ impl<D: Subject> Trial<D> {
         self.rig.run(Duration::from_millis(300));
         self.device.put_back();
         self.rig.plug(self.port, self.device.clone());
+    }
+
+    /// The disk loses power behind its bridge, which may hide that for a while.
+    fn brown_out(&mut self, random: &mut Random) {
+        let says: &[Sense] = match random.below(3) {
+            0 => &[Sense::RESET],
+            1 => &[Sense::BECOMING_READY, Sense::RESET],
+            _ => &[Sense::BECOMING_READY, Sense::ABORTED, Sense::RESET],
+        };
+        self.course.push(format!("brown-out: {}", says.len()));
+        self.device.brown_out(says);
+    }
+
+    /// Nobody looks at the host for longer than any deadline of a read.
+    fn sleep(&mut self, random: &mut Random) {
+        let seconds = 1 + random.below(90);
+        self.course.push(format!("asleep for {seconds} s"));
+        self.rig.machine.advance(seconds * SECOND);
     }
 
     fn extent(random: &mut Random) -> (u64, u64) {
@@ -261,6 +307,11 @@ impl<D: Subject> Trial<D> {
                     buffer,
                 });
             }
+        }
+        if random.once_in(6) {
+            // What has ended meanwhile has ended in time.
+            self.course.push("asleep".to_owned());
+            self.rig.machine.advance(30 * SECOND);
         }
         let mut ended = Vec::new();
         let limit = limit(Duration::from_secs(5 * 10));
@@ -414,6 +465,11 @@ fn rig(seed: u64, plan: Plan) -> Rig {
             false => Sleep::UntilInterrupt,
         },
         can_cut_dma: can_cut_dma(seed),
+        // The neighbour is on a rail of its own.
+        power: match seed % 10 {
+            3 | 6 => Power::Rails(2),
+            _ => Power::AlwaysOn,
+        },
         ..Options::default()
     };
     let pool = [POOL, POOL, SMALL_POOL][seed as usize / 9 % 3];
