@@ -41,8 +41,7 @@ pub trait Platform: Dma {
     /// [`Instant::NEVER`].
     ///
     /// Called by the blocking face between polls. May return early, and at once. A platform with
-    /// interrupts sleeps here, and must not miss one that comes between the poll and the sleep; one without
-    /// spins for a moment.
+    /// interrupts sleeps here; one without spins for a moment.
     fn wait(&self, until: Instant);
 
     /// Stops all DMA of a controller for good: bus mastering off, or the chip's reset line.
