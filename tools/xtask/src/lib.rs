@@ -9,7 +9,7 @@
 //! | [`progress`], [`command`] | long steps with elapsed time; child processes with one-line failures |
 //! | [`packages`] | QEMU and the disk tools, installed when they are missing |
 //! | `apt` | packages that are unpacked below the build directory, not installed |
-//! | [`toolchain`] | `core` for the bare-metal targets, by the first of three ways that works |
+//! | [`toolchain`] | `core` for the bare-metal targets, by the first of four ways that works |
 //! | [`board`], [`image`] | boards found by looking in `platforms/`, and their images |
 //! | [`u_boot`] | the boards' own boot loaders, and the files that they take |
 //! | [`disk`] | disk images made and checked with the real tools |
