@@ -35,7 +35,8 @@ pub trait HostController {
     fn stop(&mut self, now: Instant);
 
     /// Whether [`HostController::poll`] would find something before the driver's deadline, as far as
-    /// memory tells. It is asked more often than anything else: a load or two.
+    /// memory tells. It is asked more often than anything else: a load or two. Asked right behind a look that
+    /// found nothing, it may answer once as of that look.
     fn has_events(&self) -> bool;
 
     /// Takes the next thing that happened, if any. Bounded work; no register is read where memory

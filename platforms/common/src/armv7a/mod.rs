@@ -6,11 +6,9 @@
 //! security state that it finds. One translation regime, one set of vectors and the physical timer
 //! serve both ways of arriving.
 //!
-//! What is pure (the boot loader's words, the clock's arithmetic) is compiled and tested on the host
-//! too.
+//! What is pure (the boot loader's words) is compiled and tested on the host too.
 
 pub mod handoff;
-pub mod ticks;
 
 #[cfg(all(target_arch = "arm", target_os = "none"))]
 mod bare;

@@ -8,7 +8,6 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use aarch32_cpu::asm::isb;
 use aarch32_cpu::register::{CntPct, Cntfrq, CntpCtl, CntpCval};
 
-use crate::armv7a::ticks;
 use crate::gic::InterruptId;
 
 /// The physical timer's private interrupts (GIC of Cortex-A7): in the secure and in the non-secure
@@ -17,8 +16,10 @@ pub const INTERRUPTS: [InterruptId; 2] = [InterruptId::private(13), InterruptId:
 
 const SECOND: u64 = 1_000_000;
 
-/// Where ticks come from the crystal, as on every board here so far, the arithmetic is a constant's.
-const CRYSTAL_FREQUENCY: u64 = ticks::CRYSTAL as u64 * SECOND;
+/// Ticks of a microsecond where they come from a crystal of 24 MHz, as on every board here so far:
+/// a constant, because these cores have no instruction that divides 64 bits.
+const CRYSTAL: u64 = 24;
+const CRYSTAL_FREQUENCY: u64 = CRYSTAL * SECOND;
 
 /// Microseconds since the counter started: not since we did.
 #[must_use]
@@ -27,7 +28,7 @@ pub fn microseconds() -> u64 {
     isb();
     let ticks = CntPct::read().0;
     match frequency() {
-        CRYSTAL_FREQUENCY => ticks::microseconds(ticks),
+        CRYSTAL_FREQUENCY => ticks / CRYSTAL,
         frequency => ticks / frequency * SECOND + ticks % frequency * SECOND / frequency,
     }
 }
@@ -48,7 +49,7 @@ pub fn arm(deadline: u64) {
 #[inline(never)]
 fn set(deadline: u64) {
     let ticks = match frequency() {
-        CRYSTAL_FREQUENCY => deadline.saturating_mul(ticks::CRYSTAL.into()),
+        CRYSTAL_FREQUENCY => deadline.saturating_mul(CRYSTAL),
         frequency => {
             // Rounded up, so that the deadline has passed when the interrupt comes.
             let part = (deadline % SECOND * frequency).div_ceil(SECOND);
