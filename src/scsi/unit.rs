@@ -474,6 +474,10 @@ impl UnitEntry {
             | Verdict::BecomingReady
             | Verdict::HardwareError => retry(piece, slot, RETRIES, failed),
             Verdict::Unexplained => retry(piece, slot, SECOND_TRY, failed),
+            Verdict::Unheard => {
+                self.durability.interrupted();
+                retry(piece, slot, SECOND_TRY, failed)
+            }
             Verdict::MediumError => {
                 let lba = sense.information().map(Lba);
                 retry(
@@ -503,11 +507,7 @@ impl UnitEntry {
 fn is_loss(verdict: Verdict) -> bool {
     matches!(
         verdict,
-        Verdict::MediumError
-            | Verdict::HardwareError
-            | Verdict::Unexplained
-            | Verdict::WriteProtected
-            | Verdict::Failed
+        Verdict::MediumError | Verdict::HardwareError | Verdict::WriteProtected | Verdict::Failed
     )
 }
 

@@ -28,7 +28,8 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             return;
         };
         let error = match sense.verdict() {
-            Verdict::ResetHappened | Verdict::EarlierCommandFailed => None,
+            // What was not heard may have been that it was reset.
+            Verdict::ResetHappened | Verdict::EarlierCommandFailed | Verdict::Unheard => None,
             Verdict::MediaChanged => Some(BlockError::MediumChanged),
             Verdict::NoMedium => Some(BlockError::NoMedium),
             _ => return,

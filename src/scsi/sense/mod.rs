@@ -89,6 +89,8 @@ pub enum Subject {
     /// One that had ended well before, for instance a write that the cache had taken. The one
     /// that just failed was not done at all.
     EarlierCommand,
+    /// Nobody knows: what the device said has not arrived, and some things are said once.
+    Unheard,
 }
 
 /// Sense data, as far as they matter to a disk.
@@ -131,6 +133,12 @@ impl Sense {
         information: NO_INFORMATION,
     };
 
+    /// Something was said, and has not arrived or cannot be read.
+    pub const UNHEARD: Self = Self {
+        subject: Subject::Unheard,
+        ..Self::NONE
+    };
+
     /// Aborted command, without more: for statuses that come without sense data, and mean that the
     /// command was not carried out and may be issued again.
     pub const ABORTED: Self = Self {
@@ -153,7 +161,7 @@ impl Sense {
         (self.information != NO_INFORMATION).then_some(u64::from(high) << 32 | u64::from(low))
     }
 
-    /// Reads either format, as far as it came. What is neither says nothing: [`Sense::NONE`].
+    /// Reads either format, as far as it came. What is neither is [`Sense::UNHEARD`].
     #[must_use]
     pub fn parse(bytes: &[u8]) -> Self {
         let response = u8_at(bytes, 0).unwrap_or_default() & 0x7f;
@@ -164,7 +172,7 @@ impl Sense {
         match response {
             0x70 | 0x71 => fixed(bytes, subject),
             0x72 | 0x73 => descriptor(bytes, subject),
-            _ => Self::NONE,
+            _ => Self::UNHEARD,
         }
     }
 }
@@ -254,6 +262,7 @@ impl fmt::Display for Sense {
         match self.subject {
             Subject::ThisCommand => Ok(()),
             Subject::EarlierCommand => formatter.write_str(" (of an earlier command)"),
+            Subject::Unheard => formatter.write_str(" (it has not arrived)"),
         }
     }
 }
@@ -329,9 +338,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_sense_data_says_nothing() {
+    fn what_is_no_sense_data_was_not_heard() {
         for bytes in [&[][..], &[0; 18], &[0x7f, 5, 5], b"USBSxxxxxxxxx"] {
-            assert_eq!(Sense::parse(bytes), Sense::NONE);
+            assert_eq!(Sense::parse(bytes), Sense::UNHEARD);
         }
     }
 }

@@ -15,6 +15,9 @@ pub enum Verdict {
     /// The device failed it and did not say why: issue it again once, then count it as
     /// [`Verdict::HardwareError`].
     Unexplained,
+    /// It failed, and what it said has not arrived: as [`Verdict::Unexplained`], and it may have been that
+    /// the unit was reset, which is said once.
+    Unheard,
     /// The unit will be ready: ask again every 100 to 500 ms within the readiness budget.
     BecomingReady,
     /// The unit waits to be started: send START STOP UNIT, then ask for readiness.
@@ -60,6 +63,7 @@ impl Sense {
         match self.subject {
             Subject::ThisCommand => self.verdict_on_this_command(),
             Subject::EarlierCommand => self.verdict_on_earlier_command(),
+            Subject::Unheard => Verdict::Unheard,
         }
     }
 

@@ -136,12 +136,16 @@ impl Transport {
                 Sense::parse(bytes)
             }
             End::Broken(error) => return self.end(Err(TransportError::Broken(error.into()))),
-            End::Status(..) | End::Recovered(_) => Sense::NONE,
+            End::Status(..) | End::Recovered(_) => Sense::UNHEARD,
         };
         let (status, moved) = match sensing {
             Sensing::Failure(moved) => (Status::Check(sense), moved),
             // Nothing to say, as of every flush that went well (Linux weighs it so too).
-            Sensing::Flush if sense.verdict() == Verdict::Unexplained => (Status::Good, 0),
+            Sensing::Flush
+                if matches!(sense.verdict(), Verdict::Unexplained | Verdict::Unheard) =>
+            {
+                (Status::Good, 0)
+            }
             Sensing::Flush => (Status::Check(sense), 0),
         };
         self.end(Ok(Completion { status, moved }))
