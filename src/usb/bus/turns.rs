@@ -30,28 +30,31 @@ impl<C: Driver> Bus<'_, C> {
     #[inline]
     pub fn poll(&mut self, now: Instant) -> Option<BusEvent> {
         // At the end of nearly every poll nothing is left but to say so.
-        if self.cut_short == Instant::NEVER && now < self.wake && self.end_turns() {
+        if self.cut_short == Instant::NEVER && now < self.next_timer && self.end_turns(now) {
             return None;
         }
         self.poll_thoroughly(now)
     }
 
-    /// Ends the turns of the controllers, as far as nothing waits in them: `false` if something does. No
-    /// deadline has passed, and transfers bring none forward: [`Bus::next_wake`] stays what it is.
+    /// Ends the turns of the controllers, as far as nothing waits in them: `false` if something does.
     #[inline]
-    fn end_turns(&mut self) -> bool {
+    fn end_turns(&mut self, now: Instant) -> bool {
+        let mut wake = self.next_timer;
         for slot in self.controllers.iter_mut() {
             let Some(driver) = slot.driver.as_mut() else {
                 break;
             };
-            if driver.has_events() {
+            let deadline = driver.next_deadline();
+            if now >= deadline || driver.has_events() {
                 return false;
             }
             driver.acknowledge_events();
+            wake = wake.min(deadline);
         }
         self.cursor = 0;
         self.taken = 0;
         self.behind = 0;
+        self.wake = wake;
         true
     }
 
