@@ -300,13 +300,9 @@ impl<B: Bus> Endpoints for Xhci<'_, B> {
         segment: Segment,
         handling: Handling,
     ) -> Result<(), HostError> {
-        let place = self.endpoints.get_mut(usize::from(endpoint.index));
-        if let Some(record) = place.filter(|record| record.takes_transfers(endpoint))
-            && let Some(ring) = record.ring(self.streams, handling.stream)
-            && ring.submit_segment(&mut self.records, token, segment, handling.report)
-        {
+        if let Some((slot, index)) = self.place_segment(endpoint, token, segment, handling) {
             release();
-            self.blocks.ring(record.slot, record.dci, handling.stream);
+            self.blocks.ring(slot, index, handling.stream);
             return Ok(());
         }
         self.send_otherwise(endpoint, token, segment, handling)
@@ -320,10 +316,9 @@ impl<B: Bus> Endpoints for Xhci<'_, B> {
         segment: Segment,
         handling: Handling,
     ) -> Result<(), HostError> {
-        let place = self.endpoints.get_mut(usize::from(endpoint.index));
-        if let Some(record) = place.filter(|record| record.takes_transfers(endpoint))
-            && let Some(ring) = record.ring(self.streams, handling.stream)
-            && ring.submit_segment(&mut self.records, token, segment, handling.report)
+        if self
+            .place_segment(endpoint, token, segment, handling)
+            .is_some()
         {
             return Ok(());
         }
@@ -399,6 +394,26 @@ impl<B: Bus> Endpoints for Xhci<'_, B> {
 }
 
 impl<B: Bus> Xhci<'_, B> {
+    /// Queues a segment that is one block, on an endpoint that takes it as it is. Returns the slot and the context
+    /// index, whose doorbell tells the controller. `None`: nothing was done.
+    #[inline(always)]
+    fn place_segment(
+        &mut self,
+        endpoint: EndpointHandle,
+        token: Token,
+        segment: Segment,
+        handling: Handling,
+    ) -> Option<(u8, u8)> {
+        let record = self.endpoints.get_mut(usize::from(endpoint.index))?;
+        if !record.takes_transfers(endpoint) {
+            return None;
+        }
+        let (slot, dci) = (record.slot, record.dci);
+        let ring = record.ring(self.streams, handling.stream)?;
+        let placed = ring.submit_segment(&mut self.records, token, segment, handling.report);
+        placed.then_some((slot, dci))
+    }
+
     /// Sends a segment that needs several blocks, or says why the endpoint does not take it.
     #[cold]
     #[inline(never)]

@@ -7,6 +7,7 @@
 pub mod absent;
 mod act;
 mod answers;
+mod calm;
 mod ends;
 mod inputs;
 pub mod machine;
