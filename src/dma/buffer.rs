@@ -38,6 +38,13 @@ impl RawBuffer {
         }
     }
 
+    /// Whether it lies between cache lines of `line` bytes: no end of it shares one.
+    #[inline]
+    #[must_use]
+    pub fn is_aligned(&self, line: usize) -> bool {
+        (self.start.addr().get() | self.length).is_multiple_of(line)
+    }
+
     /// `length` bytes from `offset`, if they lie inside.
     #[must_use]
     pub fn slice(&self, offset: usize, length: usize) -> Option<Self> {
@@ -165,6 +172,22 @@ impl DmaBuffer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_buffer_between_cache_lines_needs_no_bounce() {
+        #[repr(align(64))]
+        struct Lines([u8; 256]);
+        let mut lines = Lines([0; 256]);
+        for (start, length, aligned) in [
+            (0, 256, true),
+            (64, 128, true),
+            (1, 63, false),
+            (0, 65, false),
+        ] {
+            let buffer = RawBuffer::of(&mut lines.0[start..start + length]);
+            assert_eq!(buffer.is_aligned(64), aligned, "{start} {length}");
+        }
+    }
 
     #[test]
     fn a_static_buffer_comes_back_whole() {

@@ -238,7 +238,7 @@ impl Mapping {
     ) -> Result<(), MapError> {
         let buffer = self.buffer;
         let line = dma.cache_line();
-        if direction == DataDirection::FromDevice && !is_aligned(&buffer, line) {
+        if direction == DataDirection::FromDevice && !buffer.is_aligned(line) {
             let ends = bounce_ends(&buffer, line, rules.grain.max(line), bounce);
             let ends = ends.inspect_err(|_| dma.returned(buffer.start, buffer.length))?;
             self.bounced = Some(ends);
@@ -388,12 +388,6 @@ impl Mapping {
             }
         }
     }
-}
-
-/// Whether no end of a buffer shares a cache line.
-fn is_aligned(buffer: &RawBuffer, line: usize) -> bool {
-    let start = buffer.start.addr().get();
-    start.is_multiple_of(line) && (start + buffer.length).is_multiple_of(line)
 }
 
 /// The ends that share a cache line, of which there is at least one, go through the bounce area, each up to a

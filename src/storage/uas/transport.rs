@@ -16,7 +16,7 @@ use super::machine::{Counters, Machine, Mode};
 use super::memory::{CommandSlot, Layout, slot_mut};
 use super::tags::{MAX_TAGS, TagSet, Tags};
 use super::wire::{Attribute, CommandUnit, Tag};
-use crate::dma::{Allocation, DataDirection, Dma, Mapping, RawBuffer, Segment, SegmentRules};
+use crate::dma::{Allocation, DataDirection, Dma, Mapping, Segment, SegmentRules};
 use crate::host::HostError;
 use crate::scsi::cdb::DataPhase;
 use crate::scsi::transport::{Client, DataPlace, Ended, Request, SCRATCH, TransportError};
@@ -335,7 +335,7 @@ impl Transport {
         let all = TagSet::first(MAX_TAGS);
         match (request.data, request.command.data) {
             (DataPlace::Caller(buffer), DataPhase::In(_))
-                if !dma.coherent() && !is_aligned(&buffer, dma.cache_line()) =>
+                if !dma.coherent() && !buffer.is_aligned(dma.cache_line()) =>
             {
                 self.bouncing
             }
@@ -458,13 +458,3 @@ fn map(
     let mapping = Mapping::map(place, dma, rules, buffer, direction, bounce);
     Ok(mapping.map_err(TransportError::Memory)?.bounced())
 }
-
-/// Whether both ends of a buffer lie between cache lines.
-fn is_aligned(buffer: &RawBuffer, line: usize) -> bool {
-    let start = buffer.start.addr().get();
-    (start | buffer.length).is_multiple_of(line)
-}
-
-#[cfg(test)]
-#[path = "transport_tests.rs"]
-mod tests;
