@@ -18,7 +18,7 @@ use super::cdb::{
     Command, Extent, PowerChange, UnitAccess, read, start_stop_unit, synchronize_cache, write,
 };
 use super::inquiry::Inquiry;
-use super::sense::{Sense, Verdict};
+use super::sense::{Sense, Subject, Verdict};
 use super::transport::{Completion, DataPlace, Outcome, Request, Status, TransportError};
 use crate::block::durability::Durability;
 use crate::block::queue::{Operation, Piece, RequestSlot};
@@ -469,7 +469,13 @@ impl UnitEntry {
             | Verdict::NeedsStart
             | Verdict::BecomingReady
             | Verdict::HardwareError => retry(piece, slot, RETRIES, failed),
-            Verdict::Unexplained => retry(piece, slot, SECOND_TRY, failed),
+            Verdict::Unexplained => {
+                if sense.subject == Subject::Unheard {
+                    // It may have said that it was reset.
+                    self.durability.interrupted();
+                }
+                retry(piece, slot, SECOND_TRY, failed)
+            }
             Verdict::MediumError => {
                 let lba = sense.information().map(Lba);
                 retry(
@@ -499,11 +505,7 @@ impl UnitEntry {
 fn is_loss(verdict: Verdict) -> bool {
     matches!(
         verdict,
-        Verdict::MediumError
-            | Verdict::HardwareError
-            | Verdict::Unexplained
-            | Verdict::WriteProtected
-            | Verdict::Failed
+        Verdict::MediumError | Verdict::HardwareError | Verdict::WriteProtected | Verdict::Failed
     )
 }
 

@@ -9,7 +9,7 @@ use super::Host;
 use super::recover::replace;
 use crate::block::BlockError;
 use crate::platform::Platform;
-use crate::scsi::sense::Verdict;
+use crate::scsi::sense::{Subject, Verdict};
 use crate::scsi::transport::{Completion, Outcome, Status};
 use crate::usb::Driver;
 
@@ -29,6 +29,8 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         };
         let error = match sense.verdict() {
             Verdict::ResetHappened | Verdict::EarlierCommandFailed => None,
+            // What was not heard may have been that it was reset.
+            Verdict::Unexplained if sense.subject == Subject::Unheard => None,
             Verdict::MediaChanged => Some(BlockError::MediumChanged),
             Verdict::NoMedium => Some(BlockError::NoMedium),
             _ => return,

@@ -38,6 +38,27 @@ fn a_reset_that_is_told_while_a_disk_becomes_ready_again_is_a_loss() {
     assert_eq!(rig.flush(disk), Ok(()), "it is told once");
 }
 
+/// The sense data that say so are damaged on their way: they are not told twice.
+#[test]
+fn a_reset_that_is_told_and_not_understood_is_a_loss() {
+    let unit = LogicalUnit::disk(65536, 512).write_cache(CacheLoss::PowerCycle);
+    let damaged = Action::Tag(0xdead_beef);
+    let device = Script::new().unit(unit).on(opcode(0x03).once(), damaged);
+    // Its attention at power-on would be the first: this disk has none.
+    let device = device.build();
+    device.unit(0, |unit| unit.attention_after_reset = false);
+    let mut rig = Rig::default();
+    let disk = rig.disk(HIGH_PORT, device.clone());
+    rig.write(disk, 9, &[7; 512]).unwrap();
+    device.unit(0, |unit| {
+        unit.image.drop_cache();
+        unit.raise(Sense::RESET);
+    });
+    assert!(rig.read(disk, 100, 512).is_ok());
+    assert_eq!(rig.flush(disk), Err(BlockError::WritesMayBeLost));
+    assert_eq!(rig.flush(disk), Ok(()), "it is told once");
+}
+
 /// The same of a card: what was meant for the one before must not be written to the next.
 #[test]
 fn a_medium_that_is_changed_while_its_unit_becomes_ready_again_is_another_disk() {

@@ -89,6 +89,8 @@ pub enum Subject {
     /// One that had ended well before, for instance a write that the cache had taken. The one
     /// that just failed was not done at all.
     EarlierCommand,
+    /// The one that just failed, whose sense data did not come: what they would have said is not said again.
+    Unheard,
 }
 
 /// Sense data, as far as they matter to a disk.
@@ -129,6 +131,12 @@ impl Sense {
         ascq: 0,
         subject: Subject::ThisCommand,
         information: NO_INFORMATION,
+    };
+
+    /// Something was said, and did not come.
+    pub const UNHEARD: Self = Self {
+        subject: Subject::Unheard,
+        ..Self::NONE
     };
 
     /// Aborted command, without more: for statuses that come without sense data, and mean that the
@@ -254,6 +262,7 @@ impl fmt::Display for Sense {
         match self.subject {
             Subject::ThisCommand => Ok(()),
             Subject::EarlierCommand => formatter.write_str(" (of an earlier command)"),
+            Subject::Unheard => formatter.write_str(" (sense data did not come)"),
         }
     }
 }

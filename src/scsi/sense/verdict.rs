@@ -58,7 +58,7 @@ impl Sense {
     #[must_use]
     pub const fn verdict(&self) -> Verdict {
         match self.subject {
-            Subject::ThisCommand => self.verdict_on_this_command(),
+            Subject::ThisCommand | Subject::Unheard => self.verdict_on_this_command(),
             Subject::EarlierCommand => self.verdict_on_earlier_command(),
         }
     }

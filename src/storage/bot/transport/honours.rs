@@ -136,7 +136,7 @@ impl Transport {
                 Sense::parse(bytes)
             }
             End::Broken(error) => return self.end(Err(TransportError::Broken(error.into()))),
-            End::Status(..) | End::Recovered(_) => Sense::NONE,
+            End::Status(..) | End::Recovered(_) => Sense::UNHEARD,
         };
         let (status, moved) = match sensing {
             Sensing::Failure(moved) => (Status::Check(sense), moved),
