@@ -31,12 +31,22 @@ pub(super) struct Plan {
     pub(super) controller: Faults,
     /// What goes wrong inside, for a message.
     pub(super) device: String,
+    /// Nothing goes wrong on the way of a status, so that all that the disk tells is heard.
+    pub(super) is_heard: bool,
 }
 
 impl Plan {
-    /// Faults of the controller and of the wire, at these endpoints of the disk in this port.
+    /// Faults of the controller and of the wire, at these endpoints of the disk in this port. One in four
+    /// has none: a loss that is told once, in a status that does not arrive, is told to nobody.
     pub(super) fn new(random: &mut Random, port: usize, endpoints: &[u8]) -> Self {
         let mut faults = Faults::none();
+        if random.once_in(4) {
+            return Self {
+                controller: faults,
+                device: String::new(),
+                is_heard: true,
+            };
+        }
         for _ in 0..random.below(MOST) {
             let endpoint = pick(random, endpoints);
             let fault = match random.below(4) {
@@ -58,6 +68,15 @@ impl Plan {
         Self {
             controller: faults,
             device: String::new(),
+            is_heard: false,
+        }
+    }
+
+    /// How many faults the disk has.
+    fn count(&self, random: &mut Random) -> u64 {
+        match self.is_heard {
+            true => 0,
+            false => random.below(MOST),
         }
     }
 
@@ -75,7 +94,7 @@ impl Plan {
             let when = when.times(1 + random.below(2) as u32);
             Hook { when, action }
         };
-        let hooks = (0..random.below(MOST)).map(|_| hook(random)).collect();
+        let hooks = (0..self.count(random)).map(|_| hook(random)).collect();
         self.device += &format!("{hooks:?}");
         hooks
     }
@@ -93,7 +112,7 @@ impl Plan {
                 .after(random.below(30) as u32)
                 .times(1 + random.below(2) as u32)
         };
-        let faults = (0..random.below(MOST)).map(|_| fault(random)).collect();
+        let faults = (0..self.count(random)).map(|_| fault(random)).collect();
         self.device += &format!("{faults:?}");
         faults
     }

@@ -4,6 +4,7 @@ use rootport::block::queue::{DiskId, Operation, RequestId};
 use rootport::block::{BlockDevice, BlockError, Lba};
 use rootport::policy::Policy;
 use rootport::stack::{DiskInfo, DiskState, Parting};
+use rootport::storage::usage::Usage;
 use rootport::time::Duration;
 use rootport_models::adapter::owned;
 use rootport_models::device::scsi::Sense;
@@ -54,6 +55,8 @@ pub(super) struct Trial<D> {
     device: D,
     disk: Option<DiskId>,
     neighbour: DiskId,
+    /// Whether all that the disk tells is heard.
+    is_heard: bool,
     /// Whether the controller dies, which the neighbour notices.
     may_die: bool,
     /// Memory of the caller begins here where the controller cannot reach it.
@@ -72,7 +75,7 @@ pub(super) struct Trial<D> {
 
 impl<D: Subject> Trial<D> {
     pub(super) fn new(link: Link, seed: u64, plan: Plan, device: D) -> Self {
-        let may_die = plan.controller.death.is_some();
+        let (may_die, is_heard) = (plan.controller.death.is_some(), plan.is_heard);
         let wrong = format!("{}; {:?}", plan.device, plan.controller);
         let mut rig = rig(seed, plan);
         let staging = (!can_cut_dma(seed)).then(|| {
@@ -93,6 +96,7 @@ impl<D: Subject> Trial<D> {
             device,
             disk: None,
             neighbour,
+            is_heard,
             may_die,
             high: is_narrow(seed).then_some(1 << 32),
             _staging: staging,
@@ -108,7 +112,7 @@ impl<D: Subject> Trial<D> {
         for _ in 0..STEPS {
             let disk = self.disk();
             match random.below(32) {
-                30 => self.brown_out(random),
+                29 | 30 if self.is_heard => self.brown_out(random),
                 31 => self.sleep(random),
                 0 => self.pull(random),
                 1 => self.pull_soon(random),
@@ -309,9 +313,13 @@ impl<D: Subject> Trial<D> {
             }
         }
         if random.once_in(6) {
-            // What has ended meanwhile has ended in time.
-            self.course.push("asleep".to_owned());
-            self.rig.machine.advance(30 * SECOND);
+            // What has ended meanwhile has ended in time, however late it is seen. Over UAS without streams
+            // nothing ends: each command waits for the host to hear that the disk is ready.
+            let waits =
+                self.link == Link::High && self.rig.units_at(self.port)[0].usage == Usage::Uas;
+            let seconds = if waits { 8 } else { 30 };
+            self.course.push(format!("asleep for {seconds} s"));
+            self.rig.machine.advance(seconds * SECOND);
         }
         let mut ended = Vec::new();
         let limit = limit(Duration::from_secs(5 * 10));
