@@ -14,7 +14,9 @@ mod super_speed;
 use rootport::host::Controller;
 use rootport::host::xhci::{Interrupts, Xhci, XhciMemory};
 use rootport_models::adapter::ModelPlatform;
-use rootport_models::controller::xhci::{CompletionFault, Signal};
+use rootport_models::controller::xhci::{
+    AfterShort, CompletionFault, IdleStop, Signal, StreamStop,
+};
 use rootport_models::device::Link;
 use rootport_models::machine::Machine;
 
@@ -62,6 +64,40 @@ pub(crate) const MENDABLE: &[Death] = &[
 pub(crate) fn usual() -> Traits {
     Traits::default()
 }
+
+/// The same controller in another shape for each number: what a driver must read from the chip, and
+/// what chips do each in their own way. What a test relies on stays: its ports, the width of its
+/// addresses, how it interrupts.
+pub(crate) fn shaped(traits: Traits, number: u64) -> Traits {
+    let bit = |index: u64| number >> index & 1 == 1;
+    let third = number as usize % 3;
+    Traits {
+        large_contexts: bit(0),
+        no_dequeue_at_link: bit(1),
+        port_power_control: bit(2),
+        speed_after_reset: bit(3),
+        slot_types: if bit(0) { [0, 3] } else { [0, 0] },
+        scratchpads: [0, 2, 5][third],
+        capability_length: [0x20, 0x40, 0x80][third],
+        event_segments_log2: [0, 1, 4][third],
+        idle_stop: [IdleStop::Silent, IdleStop::Event, IdleStop::Either][third],
+        after_short: AFTER_SHORT[number as usize / 3 % 3],
+        stream_stop: STREAM_STOPS[number as usize / 3 % 3],
+        ..traits
+    }
+}
+
+const AFTER_SHORT: [AfterShort; 3] = [
+    AfterShort::ShortAgain,
+    AfterShort::Success,
+    AfterShort::Nothing,
+];
+
+const STREAM_STOPS: [StreamStop; 3] = [
+    StreamStop::Moving,
+    StreamStop::EachWithWork,
+    StreamStop::NullPointers,
+];
 
 /// One whose addresses have 32 bits.
 pub(crate) fn addresses_32() -> Traits {
