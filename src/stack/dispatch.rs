@@ -227,8 +227,8 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         };
         entry.quirks = quirks;
         if entry.interruptions > REISSUES {
-            let error = TransportError::Timeout;
-            entry.state = UnitState::Failed(BringUpError::Transport(error));
+            let trouble = slot.map_or(TransportError::Disconnected, |slot| slot.trouble);
+            entry.state = UnitState::Failed(BringUpError::Transport(trouble));
             return self.compare_with_before(unit);
         }
         let bring_up = BringUp::new(now + self.policy.readiness);

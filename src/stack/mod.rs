@@ -36,6 +36,7 @@ use crate::dma::{CoherentRegion, DmaBuffer, Pool, PoolRecord, PoolUsage};
 use crate::host::{Controller, TransferEnd};
 use crate::platform::{ControllerId, Platform};
 use crate::policy::Policy;
+use crate::scsi::transport::TransportError;
 use crate::scsi::unit::UnitEntry;
 use crate::storage::fallback::Fallback;
 use crate::storage::function::Function;
@@ -108,6 +109,8 @@ pub struct FunctionSlot {
     absent_until: Option<Instant>,
     /// What requests end with when the device has gone.
     error: BlockError,
+    /// What its device was reset for last.
+    trouble: TransportError,
     /// How its device is used.
     usage: Option<Usage>,
     /// What went wrong while it spoke UAS, as far as that is the device's own.
@@ -127,6 +130,7 @@ impl FunctionSlot {
         home: None,
         absent_until: None,
         error: BlockError::Disconnected,
+        trouble: TransportError::Timeout,
         usage: None,
         fallback: Fallback::NONE,
         has_bulk_only: false,

@@ -14,8 +14,8 @@ use crate::block::durability::Durability;
 use crate::host::RootPort;
 use crate::platform::{ControllerId, Platform, PortPower};
 use crate::scsi::bring_up::Found;
-use crate::scsi::transport::{Client, ClientKind, TransportError};
-use crate::scsi::unit::{UnitEntry, UnitState};
+use crate::scsi::transport::{Client, ClientKind, Fault, TransportError};
+use crate::scsi::unit::{UnitEntry, UnitState, transport_failed};
 use crate::storage::ladder::{Allowed, Climb, Failure};
 use crate::storage::uas::transport::Tools;
 use crate::time::Instant;
@@ -69,13 +69,17 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         error: TransportError,
         now: Instant,
     ) -> bool {
-        let failure = match error {
-            TransportError::Timeout | TransportError::Protocol(_) => Failure::Reset,
-            TransportError::Broken(_) => Failure::Broken,
+        let (failure, trouble) = match error {
+            TransportError::Timeout | TransportError::Protocol(_) => (Failure::Reset, error),
+            TransportError::Broken(Fault::Timeout) => (Failure::Broken, TransportError::Timeout),
+            TransportError::Broken(fault) => (Failure::Broken, TransportError::Protocol(fault)),
             // What it was reset for has climbed.
             TransportError::Neighbour => return true,
             _ => return false,
         };
+        if let Some(slot) = self.functions.get_mut(usize::from(function)) {
+            slot.trouble = trouble;
+        }
         self.climb(function, failure, now)
     }
 
@@ -233,6 +237,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         }
         if slot.absent_until.is_none() {
             // Its controller has died, and is started again.
+            slot.trouble = TransportError::Timeout;
             self.note_death(index, now);
             self.leave(index, now);
         }
@@ -248,6 +253,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             return;
         };
         let is_disowned = slot.is_disowned;
+        let trouble = transport_failed(slot.trouble);
         let was_neighbour = slot.error == BlockError::Reset;
         if was_neighbour {
             slot.error = BlockError::Disconnected;
@@ -262,7 +268,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                     if was_neighbour {
                         self.end_request(index, Err(BlockError::Reset));
                     }
-                    self.put_back(index, piece, Some(BlockError::Timeout));
+                    self.put_back(index, piece, Some(trouble));
                 }
             }
         }
