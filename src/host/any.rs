@@ -8,11 +8,12 @@ use core::marker::PhantomData;
 #[cfg(feature = "ehci")]
 use super::ehci::Ehci;
 use super::emergency::EmergencyStop;
+use super::fault::HostError;
 use super::traits::{Devices, Endpoints, HostController, Hubs, RootPorts};
 use super::types::{
     Addressing, Attachment, Capabilities, DeviceHandle, EndpointConfig, EndpointHandle, Event,
-    Handling, HostError, HubInfo, PortProtocol, PortStatus, Requirement, RootPort, Sequence, Token,
-    Transfer, TransferEnd,
+    Handling, HubInfo, PortProtocol, PortStatus, Requirement, RootPort, Sequence, Token, Transfer,
+    TransferEnd,
 };
 #[cfg(feature = "xhci")]
 use super::xhci::Xhci;

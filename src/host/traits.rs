@@ -10,10 +10,11 @@
 //!
 //! `docs/architecture.md` maps every method to xHCI, EHCI and OHCI.
 
+use super::fault::HostError;
 use super::types::{
     Addressing, Attachment, Capabilities, DeviceHandle, EndpointConfig, EndpointHandle, Event,
-    Handling, HostError, HubInfo, PortProtocol, PortStatus, Requirement, RootPort, Sequence, Token,
-    Transfer, TransferEnd,
+    Handling, HubInfo, PortProtocol, PortStatus, Requirement, RootPort, Sequence, Token, Transfer,
+    TransferEnd,
 };
 use crate::dma::{Pool, Segment};
 use crate::time::Instant;

@@ -3,8 +3,8 @@
 //! Handles are small indices with a generation: a handle of something that has gone is refused,
 //! also after its place was taken again.
 
-use super::fault::ControllerFault;
-use crate::dma::{PoolError, Segment};
+use super::fault::{ControllerFault, HostError};
+use crate::dma::Segment;
 use crate::time::Duration;
 use crate::usb::setup::{Direction, SetupPacket};
 use crate::usb::speed::Speed;
@@ -327,49 +327,6 @@ pub enum Event {
     /// The controller has died: everything on it is lost until it is started again. It may still reach
     /// memory, until [`HostController::stop`](super::HostController::stop) has ended well.
     Died(ControllerFault),
-}
-
-/// Why one operation of a controller failed. The neighbours are not concerned.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum HostError {
-    /// The pool is too small for one more of these: see [`PoolError::Exhausted`].
-    PoolExhausted,
-    /// The pool's ledger is too short for one more of these: see [`PoolError::LedgerFull`].
-    LedgerFull,
-    /// The storage that the controller was given holds no more devices or endpoints.
-    StorageFull,
-    /// The handle names nothing that is open.
-    Stale,
-    /// An operation of this device or endpoint is under way already.
-    Busy,
-    /// The endpoint has no room for one more transfer now: wait for completions.
-    QueueFull,
-    /// The transfer has more pieces than the endpoint was opened for.
-    TooLong,
-    /// The device did not answer as it must (stall, no answer) during an operation that the
-    /// controller makes by itself, such as Address Device.
-    NoAnswer,
-    /// The controller has no bandwidth, slots or other resources left.
-    Resources,
-    /// The operation timed out inside the controller and was aborted.
-    Timeout,
-    /// The endpoint is halted: quiesce and restart it first.
-    Halted,
-    /// This controller cannot do it.
-    Unsupported,
-    /// The controller refused; its own code.
-    Refused(u8),
-    /// The controller has died.
-    Dead,
-}
-
-impl From<PoolError> for HostError {
-    fn from(error: PoolError) -> Self {
-        match error {
-            PoolError::Exhausted => Self::PoolExhausted,
-            PoolError::LedgerFull => Self::LedgerFull,
-        }
-    }
 }
 
 /// Who gives a device its address.

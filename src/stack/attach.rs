@@ -54,7 +54,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             Err(error) => {
                 self.bus.set_failed(device, error);
                 self.platform
-                    .log(format_args!("usb: no storage driver: {error:?}"));
+                    .log(format_args!("usb: no storage driver: {error}"));
             }
         }
     }

@@ -124,7 +124,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             Some(FunctionEvent::Serving(highest)) => self.serving(index, highest, now),
             Some(FunctionEvent::Failed(error)) => {
                 self.platform
-                    .log(format_args!("usb: storage not configured: {error:?}"));
+                    .log(format_args!("usb: storage not configured: {error}"));
                 if self.leave_unopened_uas(index, error, now) {
                     return;
                 }

@@ -173,7 +173,7 @@ fn make_driver(
     };
     let address = controller.function.address();
     let (driver, half) = made?
-        .inspect_err(|fault| println!("PCI {address}: not used: {fault:?}"))
+        .inspect_err(|fault| println!("PCI {address}: not used: {fault}"))
         .ok()?;
     BRAKES.attach(index, driver.emergency_stop());
     match call {

@@ -12,9 +12,14 @@ use rootport_models::device::field::readiness::lacks_power_to_spin_up;
 fn the_failure_carries_the_sense_and_there_is_no_disk() {
     let device = lacks_power_to_spin_up();
     let (mut rig, units) = with_device(&device);
-    let DiskState::Failed(BringUpError::Failed(sense)) = units[0].state else {
+    let DiskState::Failed(why @ BringUpError::Failed(sense)) = units[0].state else {
         panic!("{:?}", units[0].state);
     };
+    let words = why.to_string();
+    assert!(
+        words.contains("(4/44/81)") && words.contains("power"),
+        "{words}"
+    );
     assert_eq!((sense.key.code(), sense.asc, sense.ascq), (4, 0x44, 0x81));
     assert!(rig.age() < Duration::from_secs(5));
     assert!(rig.host.first_disk().is_err());

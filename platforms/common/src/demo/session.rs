@@ -282,13 +282,13 @@ impl<P: Platform, C: Driver> Session<'_, '_, '_, P, C> {
         let bus = self.host.bus();
         for (id, state, _) in bus.controllers() {
             if let ControllerState::Failed(fault) | ControllerState::Recovering(fault) = state {
-                println!("controller {}: {fault:?}", id.0);
+                println!("controller {}: {fault}", id.0);
             }
         }
         for entry in bus.ports() {
             if let PortState::Failed(error) = entry.state() {
                 println!(
-                    "port {}:{}: {error:?}",
+                    "port {}:{}: {error}",
                     entry.controller().0,
                     entry.port().0 + 1
                 );
@@ -297,7 +297,7 @@ impl<P: Platform, C: Driver> Session<'_, '_, '_, P, C> {
         for disk in self.host.disks() {
             match disk.state {
                 DiskState::Failed(error) => {
-                    println!("disk at port {}: {error:?}", self.place(&disk.device));
+                    println!("disk at port {}: {error}", self.place(&disk.device));
                 }
                 DiskState::Empty => println!("disk at port {}: empty", self.place(&disk.device)),
                 DiskState::Ready(_) | DiskState::NotReady => {}

@@ -98,7 +98,7 @@ fn make_driver(port: u8, index: usize, options: &Options, gic: Gic) -> Option<Dr
         ..ehci::Options::default()
     };
     let driver = Ehci::new(window, index as u8, storage, driver_options)
-        .inspect_err(|fault| println!("EHCI {port}: not used: {fault:?}"))
+        .inspect_err(|fault| println!("EHCI {port}: not used: {fault}"))
         .ok()?;
     BRAKES.attach(index, EmergencyStop::Ehci(driver.emergency_stop()));
     let id = InterruptId::shared(interrupt);
