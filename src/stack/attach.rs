@@ -7,6 +7,7 @@
 
 use super::Host;
 use super::recover::Home;
+use crate::host::HostError;
 use crate::platform::Platform;
 use crate::policy::{Policy, UasUse};
 use crate::storage::choose::{Choice, Offer, Way};
@@ -53,8 +54,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             Ok(usage) => self.bus.set_driver_name(device, usage.name()),
             Err(error) => {
                 self.bus.set_failed(device, error);
-                self.platform
-                    .log(format_args!("usb: no storage driver: {error}"));
+                self.tell_failure("no storage driver", error);
             }
         }
     }
@@ -195,6 +195,20 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         self.platform.log(format_args!(
             "usb: {vendor:04x}:{product:04x}: {usage}, {quirks:?} ({source})"
         ));
+    }
+
+    /// One line about a device that is not used, with what is short where it is the pool.
+    pub(super) fn tell_failure(&mut self, what: &str, error: UsbError) {
+        let usage = self.bus.pool().usage();
+        match error {
+            UsbError::Controller(HostError::PoolExhausted) => self.platform.log(format_args!(
+                "usb: {what}: {error}: {} bytes in one piece, of {} there are {} left",
+                usage.refused,
+                usage.capacity,
+                usage.capacity - usage.used,
+            )),
+            _ => self.platform.log(format_args!("usb: {what}: {error}")),
+        }
     }
 
     fn advise_on_power(&self, info: &DeviceInfo) {

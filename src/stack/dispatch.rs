@@ -123,8 +123,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             Some(FunctionEvent::Ended(ended)) => self.commands_ended_rarely(index, ended, now),
             Some(FunctionEvent::Serving(highest)) => self.serving(index, highest, now),
             Some(FunctionEvent::Failed(error)) => {
-                self.platform
-                    .log(format_args!("usb: storage not configured: {error}"));
+                self.tell_failure("storage not configured", error);
                 if self.leave_unopened_uas(index, error, now) {
                     return;
                 }

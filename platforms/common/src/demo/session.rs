@@ -278,7 +278,14 @@ impl<P: Platform, C: Driver> Session<'_, '_, '_, P, C> {
     }
 
     /// Says what does not work: controllers, ports, disks.
-    fn show_troubles(&self) {
+    fn show_troubles(&mut self) {
+        let pool = self.host.pool_usage();
+        if pool.refused != 0 {
+            println!(
+                "the pool had no {} bytes in one piece: make the board's DMA_POOL_SIZE larger, now {}",
+                pool.refused, pool.capacity
+            );
+        }
         let bus = self.host.bus();
         for (id, state, _) in bus.controllers() {
             if let ControllerState::Failed(fault) | ControllerState::Recovering(fault) = state {
