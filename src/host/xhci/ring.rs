@@ -11,7 +11,7 @@
 //! would do too, but QEMU sends them to the device as empty packets.) The blocks that are left out
 //! get this lap's cycle bit all the same, so that they are not taken for new ones in the next lap.
 
-use super::trb::{BYTES, Flags, LENGTH_MASK, Trb};
+use super::trb::{BYTES, Flags, LENGTH_MASK, Trb, kind};
 use crate::dma::{
     Allocation, Block, BusAddress, Class, Owner, Pool, PoolError, Row, Rules, Segment, release,
 };
@@ -242,10 +242,17 @@ impl ProducerRing {
     }
 
     /// Where a controller that is told to start here must begin: the address of the next block,
-    /// with the cycle state in bit 0. Never a link.
+    /// with the cycle state in bit 0. Never a link, which some controllers do not start at (VL805).
     pub(super) fn start_pointer(&mut self) -> u64 {
         if self.enqueue == self.size - 1 {
             self.wrap();
+        }
+        let control = word(self.enqueue, 12);
+        if Trb::kind_of(self.memory.read32(control)) == kind::LINK {
+            // An earlier lap's.
+            self.memory
+                .write32(control, self.cycle ^ Flags::CYCLE.bits());
+            release();
         }
         self.bus_of(self.enqueue).get() | u64::from(self.cycle)
     }

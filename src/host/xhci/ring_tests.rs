@@ -1,3 +1,4 @@
+use super::super::trb::kind;
 use super::*;
 use crate::dma::testing::with_pool;
 
@@ -26,7 +27,7 @@ impl Consumer {
                 return taken;
             }
             let parameter = ring.memory.read64(word(self.index, 0));
-            if control >> 10 & 0x3f == super::super::trb::kind::LINK {
+            if control >> 10 & 0x3f == kind::LINK {
                 assert_eq!(parameter, ring.bus().get(), "links lead to the start");
                 assert_eq!(control & 2, 2, "and toggle");
                 self.index = 0;
@@ -43,7 +44,7 @@ impl Consumer {
 fn put(ring: &ProducerRing, first: u32, values: &[u64]) {
     for (offset, value) in values.iter().enumerate() {
         let index = first + offset as u32;
-        let trb = Trb::command(super::super::trb::kind::NORMAL, 0, *value);
+        let trb = Trb::command(kind::NORMAL, 0, *value);
         ring.write(index, &trb);
         ring.hand_over(index, trb.control);
     }
@@ -177,6 +178,22 @@ fn a_start_pointer_is_never_a_link() {
 }
 
 #[test]
+fn a_start_pointer_is_not_the_link_of_an_earlier_lap_either() {
+    with_ring(8, |ring| {
+        // A group of three does not fit behind five, so the link of this lap is there.
+        for count in [5, 3, 2] {
+            let first = take(ring, count);
+            put(ring, first, &vec![1; count as usize]);
+        }
+        assert_eq!((ring.enqueue(), ring.read(5).kind()), (5, kind::LINK));
+        let pointer = ring.start_pointer();
+        assert_eq!(ring.index_of(pointer & !1), Some(5));
+        assert_eq!(pointer & 1, 0, "the second lap");
+        assert_eq!(ring.read(5).control, 1, "nothing, of the lap before");
+    });
+}
+
+#[test]
 fn only_addresses_of_blocks_have_an_index() {
     with_ring(8, |ring| {
         let base = ring.bus().get();
@@ -191,7 +208,7 @@ fn only_addresses_of_blocks_have_an_index() {
 
 #[test]
 fn aligning_leads_to_64_bytes_from_where_it_was_and_from_the_start_pointer() {
-    let filler = Trb::command(super::super::trb::kind::NO_OP_COMMAND, 0, 99);
+    let filler = Trb::command(kind::NO_OP_COMMAND, 0, 99);
     with_ring(16, |ring| {
         let mut old = Consumer::new(ring);
         for number in 0..40 {
