@@ -1,6 +1,7 @@
 //! An xHCI under the scenarios, and what is about xHCI alone: commands, event rings, SuperSpeed,
 //! streams.
 
+mod codes;
 mod commands;
 mod costs;
 mod full_speed;
