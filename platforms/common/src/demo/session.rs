@@ -28,6 +28,9 @@ use crate::println;
 
 /// How long disks may take to come (`docs/demo-protocol.md`, `rootport.disks`).
 const ARRIVAL: Duration = Duration::from_secs(10);
+/// How long units that are not ready yet are waited for once enough disks are: card readers say three times
+/// that they are empty. Policy.
+const SETTLING: Duration = Duration::from_secs(3);
 /// Policy: between two looks for new disks where none is left to read.
 const IDLE: Duration = Duration::from_millis(100);
 /// Policy: a controller halts within milliseconds; a device on its way out may need a port reset.
@@ -120,6 +123,9 @@ impl<P: Platform, C: Driver> Session<'_, '_, '_, P, C> {
         let came = self
             .host
             .poll_until(ARRIVAL, |host| ready(host).count() >= wanted);
+        self.host.poll_until(SETTLING, |host| {
+            host.disks().all(|disk| disk.state != DiskState::NotReady)
+        });
         self.show_troubles();
         self.show_tree();
         self.announce();
@@ -306,7 +312,7 @@ impl<P: Platform, C: Driver> Session<'_, '_, '_, P, C> {
                 DiskState::Failed(error) => {
                     println!("disk at port {}: {error}", self.place(&disk.device));
                 }
-                DiskState::Empty => println!("disk at port {}: empty", self.place(&disk.device)),
+                DiskState::Empty => println!("@empty port={}", self.place(&disk.device)),
                 DiskState::Ready(_) | DiskState::NotReady => {}
             }
         }
