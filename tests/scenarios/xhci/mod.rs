@@ -75,6 +75,7 @@ pub(crate) fn shaped(traits: Traits, number: u64) -> Traits {
     Traits {
         large_contexts: bit(0),
         no_dequeue_at_link: bit(1),
+        fetches: bit(1).then_some(4),
         port_power_control: bit(2),
         speed_after_reset: bit(3),
         slot_types: if bit(0) { [0, 3] } else { [0, 0] },
