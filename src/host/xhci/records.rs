@@ -3,7 +3,6 @@
 //! Called by [`transfer`](super::transfer) only. The records of all rings share one slice of the
 //! caller's; a ring's part of it is reserved when its endpoint is opened, and used round and round.
 
-use super::ring::Place;
 use crate::host::Token;
 
 /// One transfer in flight. The caller of the driver provides a slice of them, one for each transfer
@@ -19,8 +18,6 @@ pub struct TransferRecord {
     pub(super) first: u32,
     /// Last block in the ring.
     pub(super) last: u32,
-    /// Blocks that it takes up, with those that were left out before it.
-    pub(super) blocks: u32,
     /// No event comes if it ends well.
     pub(super) quiet: bool,
     /// Belongs to a ring.
@@ -35,21 +32,19 @@ impl TransferRecord {
         moved: None,
         first: 0,
         last: 0,
-        blocks: 0,
         quiet: false,
         reserved: false,
     };
 
-    /// A transfer of `length` bytes in `count` blocks at `place`, which are not written yet.
+    /// A transfer of `length` bytes in `count` blocks from `first` on, which are not written yet.
     #[inline]
-    pub(super) fn new(token: Token, length: u32, place: Place, count: u32, quiet: bool) -> Self {
+    pub(super) fn new(token: Token, length: u32, first: u32, count: u32, quiet: bool) -> Self {
         Self {
             token,
             length,
             moved: None,
-            first: place.first,
-            last: place.first + count - 1,
-            blocks: place.blocks,
+            first,
+            last: first + count - 1,
             quiet,
             reserved: true,
         }
@@ -221,11 +216,7 @@ mod tests {
     use super::*;
 
     fn record(token: u32) -> TransferRecord {
-        let place = Place {
-            first: 0,
-            blocks: 1,
-        };
-        TransferRecord::new(Token(token), 0, place, 1, false)
+        TransferRecord::new(Token(token), 0, 0, 1, false)
     }
 
     #[test]
