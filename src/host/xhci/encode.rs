@@ -191,21 +191,12 @@ impl LastWords {
             let flags = completion_flags(report) | short_flag(direction);
             Trb::normal(BusAddress::new(0), 0, 0, flags).control
         };
-        Self([
-            word(Report::Always),
-            word(Report::WithoutInterrupt),
-            word(Report::Unexpected),
-        ])
+        Self(Report::ALL.map(word))
     }
 
     #[inline]
     pub(super) fn of(&self, report: Report) -> u32 {
-        let [always, without_interrupt, unexpected] = self.0;
-        match report {
-            Report::Always => always,
-            Report::WithoutInterrupt => without_interrupt,
-            Report::Unexpected => unexpected,
-        }
+        self.0.get(report as usize).copied().unwrap_or_default()
     }
 }
 

@@ -61,6 +61,7 @@ impl TransferRecord {
 #[derive(Debug)]
 pub(super) struct Chain {
     base: usize,
+    end: usize,
     capacity: usize,
     /// Where the oldest one is, and where the next one will be.
     head: usize,
@@ -97,7 +98,7 @@ impl Chain {
     #[inline]
     fn place(&self, number: usize) -> usize {
         let place = self.head + number;
-        if place >= self.base + self.capacity {
+        if place >= self.end {
             place - self.capacity
         } else {
             place
@@ -137,6 +138,7 @@ impl<'s> Records<'s> {
         self.mark(base, capacity, true);
         Some(Chain {
             base,
+            end: base + capacity,
             capacity,
             head: base,
             tail: base,
@@ -164,7 +166,7 @@ impl<'s> Records<'s> {
             *slot = record;
             chain.count += 1;
             chain.tail += 1;
-            if chain.tail == chain.base + chain.capacity {
+            if chain.tail == chain.end {
                 chain.tail = chain.base;
             }
         }

@@ -186,12 +186,6 @@ impl TransferRing {
         true
     }
 
-    /// Whether a transfer is held.
-    #[inline]
-    pub(super) fn holds(&self) -> bool {
-        self.held.is_some()
-    }
-
     /// The transfer whose last block is `at` has ended well: hands the one over that was held behind it.
     /// `true` if there was one: the doorbell is to be rung.
     #[inline(always)]
@@ -263,9 +257,9 @@ impl TransferRing {
         Ok(())
     }
 
-    /// Takes the event of a transfer that has ended well, where it is that of the oldest but for quiet
-    /// ones, and tells all there is to know: writes it to `end`, and returns its last block. `None`: nothing
-    /// was done, and [`TransferRing::take`] finds out what it means.
+    /// Takes the event of the oldest transfer if that has ended well, and tells all there is to know: writes
+    /// it to `end`, and returns its last block. `None`: nothing was done, and [`TransferRing::take_quiet_ones`] or
+    /// [`TransferRing::take`] finds out what it means.
     #[inline(always)]
     pub(super) fn take_end(
         &mut self,
@@ -273,52 +267,51 @@ impl TransferRing {
         event: &Trb,
         end: &mut TransferEnd,
     ) -> Option<u32> {
-        let at = self.ring.index_of(event.parameter)?;
-        if self.form != Form::Plain || !is_good(event.completion_code()) {
+        let oldest = records.oldest(&self.chain)?;
+        let is_its_own = event.parameter == self.ring.bus_of(oldest.last).get();
+        if !is_its_own || self.form != Form::Plain || !is_good(event.completion_code()) {
             return None;
         }
-        let oldest = records.oldest(&self.chain)?;
-        let (record, number) = if oldest.last == at {
-            (*oldest, 1)
-        } else {
-            Self::behind_quiet_ones(&self.chain, records, at)?
-        };
         // Where bytes are missing of a transfer of several blocks, they are to be counted.
         let residue = event.residue();
-        if record.first != at && (residue != 0 || record.moved.is_some()) {
+        if oldest.first != oldest.last && (residue != 0 || oldest.moved.is_some()) {
             return None;
         }
-        let actual = record.length.saturating_sub(residue);
+        let actual = oldest.length.saturating_sub(residue);
         *end = TransferEnd {
-            token: record.token,
+            token: oldest.token,
             actual,
-            outcome: match actual < record.length {
+            outcome: match actual < oldest.length {
                 true => Outcome::Short,
                 false => Outcome::Complete,
             },
         };
-        records.drop_oldest(&mut self.chain, number);
-        Some(at)
+        let last = oldest.last;
+        records.drop_oldest(&mut self.chain, 1);
+        Some(last)
     }
 
-    /// The transfer whose last block is `at`, if all before it are quiet, and how many these are with it.
-    #[inline(never)]
-    fn behind_quiet_ones(
-        chain: &Chain,
-        records: &mut Records<'_>,
-        at: u32,
-    ) -> Option<(TransferRecord, usize)> {
+    /// Drops the quiet transfers before one that has ended well, if nothing but such are before it: it is the
+    /// oldest then. `false`: nothing was done.
+    pub(super) fn take_quiet_ones(&mut self, records: &mut Records<'_>, event: &Trb) -> bool {
+        let Some(at) = self.ring.index_of(event.parameter) else {
+            return false;
+        };
+        if self.form != Form::Plain || !is_good(event.completion_code()) {
+            return false;
+        }
         let mut number = 0;
-        loop {
-            let record = records.get(chain, number)?;
-            number += 1;
+        while let Some(record) = records.get(&self.chain, number) {
             if record.last == at {
-                return Some((*record, number));
+                records.drop_oldest(&mut self.chain, number);
+                return number != 0;
             }
             if !record.quiet {
-                return None;
+                break;
             }
+            number += 1;
         }
+        false
     }
 
     /// Takes any event of a transfer of this ring.

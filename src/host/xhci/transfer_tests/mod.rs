@@ -92,11 +92,16 @@ impl Bench<'_> {
 
     fn event_at(&mut self, pointer: u64, code: u8, residue: u32) -> Verdict {
         let event = event(pointer, code, residue);
-        // As the driver does: the short way first.
+        // As the driver does: the short ways first.
         let mut end = TransferEnd::NONE;
-        match self.ring.take_end(&mut self.records, &event, &mut end) {
+        let (ring, records) = (&mut self.ring, &mut self.records);
+        let mut at = ring.take_end(records, &event, &mut end);
+        if at.is_none() && ring.take_quiet_ones(records, &event) {
+            at = ring.take_end(records, &event, &mut end);
+        }
+        match at {
             Some(_) => Verdict::Ended(end),
-            None => self.ring.take(&mut self.records, &event),
+            None => ring.take(records, &event),
         }
     }
 
