@@ -459,7 +459,7 @@ impl UnitEntry {
                 held if held.is_dirty() => Err(BlockError::Unsupported(code)),
                 _ => Ok(()),
             },
-            Verdict::Unsupported if slot.operation == Operation::Flush => {
+            Verdict::Unsupported if slot.operation == Operation::Flush && is_unknown(code) => {
                 self.flush = FlushSupport::NoFlushCommand;
                 Ok(())
             }
@@ -509,6 +509,12 @@ fn is_loss(verdict: Verdict) -> bool {
         verdict,
         Verdict::MediumError | Verdict::HardwareError | Verdict::WriteProtected | Verdict::Failed
     )
+}
+
+/// Whether a device says with this that it does not have a command. Any other complaint about a flush is a
+/// flush that was not done: a device that knows the command must not be taken for one that does not.
+fn is_unknown(sense: SenseCode) -> bool {
+    [SenseCode::UNKNOWN_COMMAND, SenseCode::BAD_FIELD].contains(&sense)
 }
 
 /// Whether a command's status says that its unit must be brought up again before anything else: it has
