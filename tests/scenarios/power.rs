@@ -7,14 +7,16 @@ use rootport::block::queue::{DiskId, Operation};
 use rootport::policy::Policy;
 use rootport::stack::Parting;
 use rootport::time::Duration;
+use rootport::usb::PortState;
 use rootport_models::adapter::owned;
+use rootport_models::device::base::{Answer, Request};
 use rootport_models::device::bot::{Action, Until, opcode};
 use rootport_models::device::scsi::{CacheLoss, LogicalUnit, pattern};
-use rootport_models::device::{Disk, Script};
+use rootport_models::device::{Disk, SECOND, Script};
 use rootport_models::machine::{Options, Power};
 
-use crate::controller::{self, Traits};
-use crate::rig::{CALL_LIMIT, HIGH_PORT, OTHER_PORT, Rig};
+use crate::controller::{self, LINKS, Traits};
+use crate::rig::{CALL_LIMIT, HIGH_PORT, OTHER_PORT, Rig, port_for};
 
 const READ: u8 = 0x28;
 
@@ -38,12 +40,16 @@ fn rig(power: Power) -> Rig {
 }
 
 /// A disk that hangs in one of its reads until it has lost its power, on pipes of its own.
-fn hanging(pipe: u8) -> Disk {
+fn hanging_script(pipe: u8) -> Script {
     let hangs = Action::Hang(Until::PowerCycle);
     let unit = LogicalUnit::disk(4096, 512).write_cache(CacheLoss::PowerCycle);
     let late = opcode(READ).touching(2000..2001).once();
     let script = Script::new().unit(unit).on(late, hangs);
-    script.pipes(0, 0x80 | pipe, pipe + 1).build()
+    script.pipes(0, 0x80 | pipe, pipe + 1)
+}
+
+fn hanging(pipe: u8) -> Disk {
+    hanging_script(pipe).build()
 }
 
 fn cycles(rig: &Rig) -> usize {
@@ -60,16 +66,19 @@ fn submit_read(rig: &mut Rig, disk: DiskId, lba: u64) {
 
 #[test]
 fn a_disk_that_nothing_else_brings_back_loses_its_power_and_goes_on() {
-    for power in [Power::Port, Power::Rails(2)] {
+    for (power, &link) in [Power::Port, Power::Rails(2)]
+        .into_iter()
+        .flat_map(|power| LINKS.iter().map(move |link| (power, link)))
+    {
         let mut rig = rig(power);
-        let device = hanging(1);
-        let disk = rig.disk(HIGH_PORT, device.clone());
+        let device = hanging_script(1).speed(link).build();
+        let disk = rig.disk(port_for(link), device.clone());
         let beside = rig.disk(OTHER_PORT, hanging(3));
         rig.write(disk, 9, &[7; 512]).unwrap();
         let block = rig.within(CALL_LIMIT, |rig| rig.read(disk, 2000, 512));
         assert_eq!(block, Ok(pattern(2000, 512)), "{}", rig.describe());
         assert_eq!(cycles(&rig), 1);
-        assert_eq!(device.power_ons().len(), 2, "{power:?}");
+        assert_eq!(device.power_ons().len(), 2, "{power:?}, {link:?}");
         assert_eq!(rig.flush(disk), Err(BlockError::WritesMayBeLost));
         assert_eq!(rig.flush(disk), Ok(()));
         rig.check(beside, 5, 8);
@@ -88,6 +97,62 @@ fn a_clean_neighbour_on_the_rail_goes_along_and_comes_back() {
     assert_eq!(cycles(&rig), 1);
     rig.check(beside, 5, 8);
     assert_eq!(rig.flush(beside), Ok(()), "it was clean");
+}
+
+/// What it reads takes a second, so that there is always something under way.
+#[test]
+fn a_request_of_a_neighbour_on_the_rail_that_is_under_way_ends_with_the_reason_and_no_other_does() {
+    let mut rig = rig(Power::Rails(1));
+    let disk = rig.disk(HIGH_PORT, hanging(1));
+    let slow = hanging_script(3).on(opcode(READ).after(1), Action::Delay(SECOND));
+    let beside = rig.disk(OTHER_PORT, slow.build());
+    submit_read(&mut rig, disk, 2000);
+    submit_read(&mut rig, beside, 0);
+    let (mut own, mut neighbour, mut lba) = (None, Vec::new(), 0);
+    while rig.age() < Duration::from_secs(60) {
+        rig.run(Duration::from_millis(50));
+        let Some(completion) = rig.host.take_completion() else {
+            continue;
+        };
+        if completion.disk == disk {
+            own = Some(completion.result);
+            continue;
+        }
+        if completion.result.is_ok() {
+            let buffer = completion.buffer.expect("it comes back");
+            assert!(buffer.as_slice() == pattern(lba, 512), "block {lba}");
+        }
+        neighbour.push(completion.result);
+        lba += 1;
+        submit_read(&mut rig, beside, lba);
+    }
+    assert_eq!(own, Some(Ok(())), "{}", rig.describe());
+    assert_eq!(cycles(&rig), 1);
+    let failed: Vec<_> = neighbour.iter().filter(|it| it.is_err()).collect();
+    assert_eq!(failed, [&Err(BlockError::Reset)]);
+    assert!(neighbour.len() > 20);
+    rig.run(Duration::from_secs(5));
+    assert_eq!(rig.flush(beside), Ok(()), "it was clean");
+}
+
+/// A device that answers nothing is tried three times, and costs its neighbour nothing.
+#[test]
+fn a_device_that_cannot_be_enumerated_never_has_its_power_cycled() {
+    for power in [Power::Port, Power::Rails(1)] {
+        let mut rig = rig(power);
+        let neighbour = hanging(1);
+        let beside = rig.disk(HIGH_PORT, neighbour.clone());
+        let deaf = Script::new().control(Request::ANY, Answer::Silent).build();
+        let port = rig.settle(OTHER_PORT, deaf.clone());
+        assert!(port.is_empty());
+        rig.run(CALL_LIMIT);
+        let state = rig.port_state(OTHER_PORT);
+        assert!(matches!(state, PortState::Failed(_)), "{state:?}");
+        assert!(deaf.bus_resets().len() >= 3);
+        assert_eq!(deaf.power_ons().len(), 1, "{power:?}");
+        assert_eq!(neighbour.power_ons().len(), 1, "{power:?}");
+        rig.check(beside, 5, 8);
+    }
 }
 
 #[test]
