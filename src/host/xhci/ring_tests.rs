@@ -153,7 +153,7 @@ fn a_start_pointer_is_not_the_link_of_an_earlier_lap_either() {
     with_ring(8, |ring| {
         // A group of three does not fit behind five, so the link of this lap is there.
         for count in [5, 3, 2] {
-            let first = take(ring, count);
+            let first = ring.take(count);
             put(ring, first, &vec![1; count as usize]);
         }
         assert_eq!((ring.enqueue(), ring.read(5).kind()), (5, kind::LINK));
