@@ -23,6 +23,7 @@ pub(crate) mod interrupts;
 mod leaving;
 pub(crate) mod letting_go;
 mod medium;
+mod never_halts;
 mod over_current;
 mod persistent;
 mod policies;

@@ -144,6 +144,15 @@ pub(crate) fn add(machine: &Machine, traits: Traits, faults: Faults) -> usize {
     machine.add_faulty_xhci(traits, faults)
 }
 
+/// Puts a controller into the machine that runs as a boot loader has left it; its index.
+pub(crate) fn add_running(machine: &Machine, faults: Faults) -> usize {
+    let traits = Traits {
+        running_at_start: true,
+        ..usual()
+    };
+    add(machine, traits, faults)
+}
+
 /// The driver of a controller, with its interrupt half in the machine's table.
 pub(crate) fn drive(
     machine: &Machine,
