@@ -12,8 +12,9 @@ use crate::scsi::sense::Verdict;
 impl UnitEntry {
     /// Whether an operation is a flush of a disk without the command: nothing is sent for it.
     pub(crate) fn needs_no_command(&self, operation: Operation) -> bool {
-        let has_none = self.flush == FlushSupport::NoFlushCommand && self.is_ready();
-        operation == Operation::Flush && has_none
+        operation == Operation::Flush
+            && self.flush == FlushSupport::NoFlushCommand
+            && self.is_ready()
     }
 
     /// The device has stalled a flush, and was brought back in step. The first time that may be chance, and
