@@ -163,6 +163,11 @@ pub enum Report {
     Unexpected,
 }
 
+impl Report {
+    /// All of them, each in the place that its number says.
+    pub(crate) const ALL: [Self; 3] = [Self::Always, Self::WithoutInterrupt, Self::Unexpected];
+}
+
 /// How a transfer of one segment is made. Small, so that it is passed in one register.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Handling {

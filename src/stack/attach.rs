@@ -37,6 +37,12 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let Some(info) = self.bus.info(device) else {
             return;
         };
+        if self.bus.reset_for_speed(device, now) {
+            self.platform.log(format_args!(
+                "usb: a SuperSpeed device runs at high speed: it is reset once"
+            ));
+            return;
+        }
         self.advise_on_power(&info);
         let Some(known) = self.look_up(&info) else {
             return;

@@ -9,6 +9,7 @@ use super::device::{DeviceRecord, NO_ENDPOINT, Work};
 use super::records::Records;
 use super::streams::{StreamRecord, StreamSet, most_streams};
 use super::transfer::TransferRing;
+use super::trb::Trb;
 use super::{Xhci, context, device_at, endpoint_at};
 use crate::dma::{Allocation, Pool, Segment, release};
 use crate::host::{
@@ -110,10 +111,10 @@ impl EndpointRecord {
         }
     }
 
-    /// Whether the controller calls it so.
+    /// Whether the controller calls it so. A free one it may call 0, and finds no ring there.
     #[inline(always)]
     pub(super) fn is_known_as(&self, slot: u8, dci: u8) -> bool {
-        self.slot == slot && self.dci == dci && self.state != EndpointState::Free
+        self.slot == slot && self.dci == dci
     }
 
     /// Forgets everything but which use of the place comes next. Returns the memory of its rings,
@@ -216,6 +217,20 @@ impl EndpointRecord {
             (Some(ring), _) if stream == 0 => Some(ring),
             (None, Some(set)) => set.ring(streams, stream),
             _ => None,
+        }
+    }
+
+    /// The ring that an event of it is about.
+    #[inline(always)]
+    pub(super) fn ring_of<'r>(
+        &'r mut self,
+        streams: &'r mut [StreamRecord],
+        event: &Trb,
+    ) -> Option<&'r mut TransferRing> {
+        match (&mut self.transfers, &self.streams) {
+            (Some(ring), _) => Some(ring),
+            (None, Some(set)) => set.ring_at(streams, event.parameter),
+            (None, None) => None,
         }
     }
 

@@ -104,6 +104,11 @@ pub(crate) fn add(machine: &Machine, traits: Traits, faults: Faults) -> usize {
     machine.add_faulty_ehci(traits, faults)
 }
 
+/// Puts a controller into the machine that runs as a boot loader has left it; its index.
+pub(crate) fn add_running(machine: &Machine, faults: Faults) -> usize {
+    machine.add_ehci_left_running(usual(), faults).0
+}
+
 /// The driver of a controller, with its interrupt half in the machine's table.
 pub(crate) fn drive(
     machine: &Machine,

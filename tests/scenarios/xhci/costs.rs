@@ -45,6 +45,20 @@ fn an_interrupt_costs_two_doorbells_and_the_two_halves_of_one_acknowledgement() 
     assert_eq!(accesses(kind, Queueing::Eager), (0, 400));
 }
 
+/// Its pin is let go by USBSTS, which is read first, and by IMAN.
+#[test]
+fn a_wired_interrupt_costs_a_read_and_two_writes_more() {
+    let kind = interrupting_by((Interrupts::Wired, Signal::Wired));
+    assert_eq!(accesses(kind, Queueing::Eager), (100, 600));
+}
+
+/// The library's own choice, which every device is used to; the boards take `Queueing::Eager`.
+#[test]
+fn to_wait_for_the_command_s_end_costs_another_acknowledgement() {
+    let kind = interrupting_by((Interrupts::Message, Signal::Message));
+    assert_eq!(accesses(kind, Queueing::AfterCommand), (0, 600));
+}
+
 /// The event ring is told of what was taken now and then, so that it never fills.
 #[test]
 fn polling_costs_two_doorbells() {

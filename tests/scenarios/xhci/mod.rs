@@ -75,6 +75,7 @@ pub(crate) fn shaped(traits: Traits, number: u64) -> Traits {
     Traits {
         large_contexts: bit(0),
         no_dequeue_at_link: bit(1),
+        fetches: bit(1).then_some(4),
         port_power_control: bit(2),
         speed_after_reset: bit(3),
         slot_types: if bit(0) { [0, 3] } else { [0, 0] },
@@ -141,6 +142,15 @@ fn interrupting_by((interrupts, signal): (Interrupts, Signal)) -> (Traits, Drive
 /// Puts a controller into the machine; its index.
 pub(crate) fn add(machine: &Machine, traits: Traits, faults: Faults) -> usize {
     machine.add_faulty_xhci(traits, faults)
+}
+
+/// Puts a controller into the machine that runs as a boot loader has left it; its index.
+pub(crate) fn add_running(machine: &Machine, faults: Faults) -> usize {
+    let traits = Traits {
+        running_at_start: true,
+        ..usual()
+    };
+    add(machine, traits, faults)
 }
 
 /// The driver of a controller, with its interrupt half in the machine's table.
