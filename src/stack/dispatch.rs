@@ -484,6 +484,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     /// Something happened to a function that ended no command of it.
     #[inline]
     fn nothing_ended(&mut self, function: u8, now: Instant) {
+        self.weigh_resets(function);
         let slot = self.functions.get_mut(usize::from(function));
         if slot.is_some_and(|slot| slot.function.take_resumed()) {
             self.schedule(function, now);

@@ -357,6 +357,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     /// A command of a function has ended, and perhaps others with it.
     #[inline(never)]
     pub(super) fn commands_ended(&mut self, function: u8, first: Ended, now: Instant) {
+        self.weigh_resets(function);
         self.command_ended(function, first, now);
         let slot = self.functions.get(usize::from(function));
         if slot.is_some_and(|slot| slot.function.takes_several()) {

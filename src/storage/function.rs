@@ -18,6 +18,7 @@ use crate::dma::{Dma, Owner};
 use crate::host::TransferEnd;
 use crate::policy::{Policy, Trust};
 use crate::scsi::bring_up::{Manner, Search};
+use crate::scsi::luns::Luns;
 use crate::scsi::transport::{
     Client, ClientKind, Ended, Outcome, Progress, Request, TransportError,
 };
@@ -434,6 +435,16 @@ impl Function {
         match &mut self.carrier {
             Carrier::None | Carrier::BulkOnly(..) => false,
             Carrier::Uas(transport) => transport.take_resumed(),
+        }
+    }
+
+    /// The units that were reset since it was asked last, for the sake of commands that did not end. What
+    /// their caches held may be lost.
+    #[inline]
+    pub fn take_reset_units(&mut self) -> Luns {
+        match &mut self.carrier {
+            Carrier::None | Carrier::BulkOnly(..) => Luns::NONE,
+            Carrier::Uas(transport) => transport.take_reset_units(),
         }
     }
 

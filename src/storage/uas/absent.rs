@@ -9,6 +9,7 @@ use super::transport::Tools;
 use crate::dma::Dma;
 use crate::host::{HostError, Outcome, TransferEnd};
 use crate::policy::Policy;
+use crate::scsi::luns::Luns;
 use crate::scsi::transport::{Client, Ended, Progress, Request, TransportError};
 use crate::storage::bot::transport::CopyCount;
 use crate::time::Instant;
@@ -90,6 +91,11 @@ impl Transport {
 
     /// Never called.
     pub fn take_resumed(&mut self) -> bool {
+        match self.0 {}
+    }
+
+    /// Never called.
+    pub fn take_reset_units(&mut self) -> Luns {
         match self.0 {}
     }
 

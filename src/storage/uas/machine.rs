@@ -27,6 +27,7 @@ use super::tasks::Task;
 use super::wire::{ResponseCode, ScsiStatus, StatusUnit, Tag, TaskFunction, UnitFault};
 use crate::host::{HostError, Outcome};
 use crate::scsi::cdb::DataPhase;
+use crate::scsi::luns::Luns;
 use crate::scsi::sense::Sense;
 use crate::usb::UsbError;
 
@@ -203,6 +204,8 @@ pub struct Machine {
     pub(super) bad_units: u8,
     gave_up: bool,
     said_so: bool,
+    /// Units that were reset, and of which nobody was told yet.
+    pub(super) reset_units: Luns,
     pub(super) counters: Counters,
 }
 
@@ -232,6 +235,7 @@ impl Machine {
             bad_units: 0,
             gave_up: false,
             said_so: false,
+            reset_units: Luns::NONE,
             counters: Counters {
                 strays: 0,
                 bad_units: 0,
@@ -251,6 +255,12 @@ impl Machine {
     #[must_use]
     pub fn counters(&self) -> Counters {
         self.counters
+    }
+
+    /// The units that were reset since it was asked last. Whatever their caches held may be lost, and the device
+    /// need not say so.
+    pub fn take_reset_units(&mut self) -> Luns {
+        core::mem::take(&mut self.reset_units)
     }
 
     /// Whether commands may begin: not while the device is being brought back in step, so that no

@@ -164,6 +164,7 @@ impl Machine {
 
     /// All commands of a unit are dead.
     fn unit_was_reset(&mut self, lun: u8) {
+        self.reset_units = self.reset_units.with(lun);
         for tag in TagSet::first(self.depth) {
             let Some(nexus) = self.nexus_mut(tag).filter(|nexus| nexus.lun == lun) else {
                 continue;

@@ -19,6 +19,7 @@ use super::wire::{Attribute, CommandUnit, Tag};
 use crate::dma::{Allocation, DataDirection, Dma, Mapping, Segment, SegmentRules};
 use crate::host::HostError;
 use crate::scsi::cdb::DataPhase;
+use crate::scsi::luns::Luns;
 use crate::scsi::transport::{Client, DataPlace, Ended, Request, SCRATCH, TransportError};
 use crate::storage::bot::transport::CopyCount;
 use crate::time::{Duration, Instant};
@@ -394,6 +395,12 @@ impl Transport {
     #[inline]
     pub fn take_resumed(&mut self) -> bool {
         core::mem::take(&mut self.resumed)
+    }
+
+    /// The units that were reset since it was asked last, for the sake of commands that did not end.
+    #[inline]
+    pub fn take_reset_units(&mut self) -> Luns {
+        self.machine.take_reset_units()
     }
 
     /// Whether the device must be closed for the commands under way to end: `true` once.

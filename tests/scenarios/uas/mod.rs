@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod field_cases;
+mod losses;
 
 use crate::controller::LINKS;
 use crate::rig::{OTHER_PORT, Rig, port_for};

@@ -346,17 +346,22 @@ impl Uas {
         let code = match manner {
             TaskManner::Ignores => return,
             TaskManner::Refuses(code) => code,
-            TaskManner::Works | TaskManner::LeavesStatus if task.function == 0x01 => {
+            TaskManner::Works | TaskManner::LeavesStatus | TaskManner::WithoutAttention
+                if task.function == 0x01 =>
+            {
                 self.forget(|tag, lun| tag == task.target && lun == task.lun);
                 if manner == TaskManner::Works {
                     self.outgoing.retain(|unit| unit.stream != task.target);
                 }
                 0x00
             }
-            TaskManner::Works | TaskManner::LeavesStatus => {
+            TaskManner::Works | TaskManner::LeavesStatus | TaskManner::WithoutAttention => {
                 self.forget(|_, lun| lun == task.lun);
                 if let Some(unit) = self.target.units.get_mut(usize::from(task.lun)) {
-                    unit.raise(Sense::RESET);
+                    unit.unit_reset();
+                    if manner != TaskManner::WithoutAttention {
+                        unit.raise(Sense::RESET);
+                    }
                 }
                 0x00
             }
