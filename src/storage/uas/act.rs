@@ -300,8 +300,12 @@ impl Transport {
             End::Status { status, .. } => Some(status),
             End::Failed(_) => None,
         };
-        let given_up = matches!(end, End::Failed(Cause::Timeout));
-        if given_up || status == Some(ScsiStatus::TaskSetFull) {
+        // The device has sent nothing for it, and may yet: whatever it has said to the function that ended it.
+        let unanswered = matches!(
+            end,
+            End::Failed(Cause::Timeout | Cause::Neighbour | Cause::Status(_))
+        );
+        if unanswered || status == Some(ScsiStatus::TaskSetFull) {
             self.marked.insert(tag);
         }
         let Some(slot) = slot_mut(tools.commands, self.base, tag) else {

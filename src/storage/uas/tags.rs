@@ -3,8 +3,9 @@
 //! A tag is taken when a command begins and given back when its nexus has certainly ended; until
 //! then no other command gets it, or a late answer would end the wrong one. Tags are handed out
 //! round and round, so that one which was just given back rests as long as possible. The tag of a
-//! command that was given up is not handed out any more while there are others: the device has said
-//! that it has forgotten it, and some send its status all the same.
+//! command that ended without a status is not handed out any more while there are others, whether it was late
+//! itself or its unit was reset for another's sake: the device has said that it has forgotten it, and some send its
+//! status all the same.
 //!
 //! | tags, of `limit` | use |
 //! |---|---|
