@@ -520,6 +520,12 @@ pub(crate) fn has_relapsed(status: &Status) -> bool {
     ))
 }
 
+/// Whether a command's status says no more than that its unit was reset.
+#[cold]
+pub(crate) fn tells_of_reset(status: &Status) -> bool {
+    matches!(status, Status::Check(sense) if sense.verdict() == Verdict::ResetHappened)
+}
+
 /// A piece is to be issued again, if it has not failed so often already. Of several that fail the
 /// first is judged; the others have their turn when it is done.
 #[cold]

@@ -454,7 +454,11 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                     commands: self.commands,
                     now,
                 };
-                match slot.function.deadline_passed(&mut tools) {
+                let ended = slot.function.deadline_passed(&mut tools);
+                if slot.function.is_recovering_uas() {
+                    slot.ladder.begin(now);
+                }
+                match ended {
                     Some(ended) => self.commands_ended_rarely(index as u8, ended, now),
                     None => self.nothing_ended(index as u8, now),
                 }

@@ -16,6 +16,8 @@ use crate::usb::UsbError;
 pub enum FellBack {
     /// The device was reset so often within such a time, or its ladder had no other rung left.
     Resets(u8, Duration),
+    /// Commands that did not end were aborted, or their unit was reset, so often within such a time.
+    Aborts(u8, Duration),
     /// UAS could not be opened: the device or the controller refused, or something was short.
     NotOpened(UsbError),
 }
@@ -27,6 +29,9 @@ pub struct Fallback {
     /// The first of the resets that count.
     since: Instant,
     resets: u8,
+    /// The first of the aborts that count.
+    aborting_since: Instant,
+    aborts: u8,
     fell: Option<FellBack>,
 }
 
@@ -35,6 +40,8 @@ impl Fallback {
     pub const NONE: Self = Self {
         since: Instant::from_micros(0),
         resets: 0,
+        aborting_since: Instant::from_micros(0),
+        aborts: 0,
         fell: None,
     };
 
@@ -57,6 +64,21 @@ impl Fallback {
         }
     }
 
+    /// The device was brought back in step by a function of UAS's own: the next that is too often within its
+    /// window makes it fall back. `true` if this one was.
+    pub fn count_abort(&mut self, policy: &Policy, now: Instant) -> bool {
+        if self.aborts == 0 || now - self.aborting_since >= policy.uas_abort_window {
+            self.aborting_since = now;
+            self.aborts = 0;
+        }
+        self.aborts = self.aborts.saturating_add(1);
+        let is_habit = policy.uas_aborts != 0 && self.aborts >= policy.uas_aborts;
+        if is_habit {
+            self.fall(FellBack::Aborts(self.aborts, policy.uas_abort_window));
+        }
+        is_habit
+    }
+
     /// Recovery has no rung left but a last reset, behind which UAS is left.
     pub fn end_of_ladder(&mut self, policy: &Policy, now: Instant) {
         self.count_reset(policy, now);
@@ -76,16 +98,25 @@ impl Fallback {
 impl fmt::Display for FellBack {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Resets(resets, within) => {
-                let plural = if *resets == 1 { "" } else { "s" };
-                write!(formatter, "fell back: {resets} reset{plural}")?;
-                match *within {
-                    Duration::MAX => Ok(()),
-                    within => write!(formatter, " in {} s", within.as_millis() / 1000),
-                }
-            }
+            Self::Resets(resets, within) => write_count(formatter, *resets, "reset", *within),
+            Self::Aborts(aborts, within) => write_count(formatter, *aborts, "abort", *within),
             Self::NotOpened(error) => write!(formatter, "uas not opened: {error:?}"),
         }
+    }
+}
+
+/// How often something has happened, within which time.
+fn write_count(
+    formatter: &mut fmt::Formatter<'_>,
+    count: u8,
+    what: &str,
+    within: Duration,
+) -> fmt::Result {
+    let plural = if count == 1 { "" } else { "s" };
+    write!(formatter, "fell back: {count} {what}{plural}")?;
+    match within {
+        Duration::MAX => Ok(()),
+        within => write!(formatter, " in {} s", within.as_millis() / 1000),
     }
 }
 
@@ -114,6 +145,30 @@ mod tests {
         let mut fallback = Fallback::NONE;
         for minute in 0..10 {
             fallback.count_reset(&POLICY, at(60 * minute));
+        }
+        assert_eq!(fallback.reason(), None);
+    }
+
+    #[test]
+    fn five_aborts_within_ten_minutes_are_too_many_and_far_apart_they_are_not() {
+        let mut fallback = Fallback::NONE;
+        for count in 1..=5 {
+            let is_habit = fallback.count_abort(&POLICY, at(100 * count));
+            assert_eq!(is_habit, count == 5);
+        }
+        let reason = fallback.reason().unwrap();
+        assert_eq!(reason.to_string(), "fell back: 5 aborts in 600 s");
+
+        let mut fallback = Fallback::NONE;
+        for count in 0..20 {
+            assert!(!fallback.count_abort(&POLICY, at(200 * count)));
+        }
+        let never = Policy {
+            uas_aborts: 0,
+            ..POLICY
+        };
+        for count in 0..300 {
+            assert!(!fallback.count_abort(&never, at(count)));
         }
         assert_eq!(fallback.reason(), None);
     }

@@ -10,6 +10,7 @@ use super::choose::{Choice, Way};
 use super::quirks::{Decision, Quirks};
 #[cfg(not(feature = "uas"))]
 use super::uas::absent::Transport as Uas;
+use super::uas::machine::Tried;
 use super::uas::transport::Tools;
 #[cfg(feature = "uas")]
 use super::uas::transport::Transport as Uas;
@@ -212,6 +213,12 @@ impl Function {
             Carrier::None | Carrier::BulkOnly(..) => false,
             Carrier::Uas(transport) => transport.is_recovering(),
         }
+    }
+
+    /// What of UAS's own has brought its device back in step, if it has ended no command since.
+    #[must_use]
+    pub fn tried(&self) -> Tried {
+        self.uas().map_or(Tried::Nothing, Uas::tried)
     }
 
     /// When [`Function::deadline_passed`] is due.

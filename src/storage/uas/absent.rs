@@ -4,7 +4,7 @@
 //! [`choose`](crate::storage::choose) passes UAS settings over then; a device that has no other is not used.
 
 use super::CommandSlot;
-use super::machine::{Counters, Mode};
+use super::machine::{Counters, Mode, Tried};
 use super::transport::Tools;
 use crate::dma::Dma;
 use crate::host::{HostError, Outcome, TransferEnd};
@@ -51,6 +51,12 @@ impl Transport {
     /// Never called.
     #[must_use]
     pub fn is_recovering(&self) -> bool {
+        match self.0 {}
+    }
+
+    /// Never called.
+    #[must_use]
+    pub fn tried(&self) -> Tried {
         match self.0 {}
     }
 

@@ -68,7 +68,9 @@ impl Transport {
             );
             match opened {
                 Ok(mut transport) => {
-                    transport.task_timeout = policy.task_management;
+                    // Both functions together leave half of an episode to the rungs above.
+                    let most = policy.episode.half().half();
+                    transport.task_timeout = policy.task_management.min(most);
                     return Ok(transport);
                 }
                 Err(error) => {

@@ -12,7 +12,7 @@
 //! command unit quietly, but for one in `QUIET` that tells the controller's driver how far it is. While
 //! others are in flight the controller is told of some commands at once, by [`Transport::kick`].
 
-use super::machine::{Counters, Machine, Mode};
+use super::machine::{Counters, Machine, Mode, Tried};
 use super::memory::{CommandSlot, Layout, slot_mut};
 use super::tags::{MAX_TAGS, TagSet, Tags};
 use super::wire::{Attribute, CommandUnit, Tag};
@@ -128,6 +128,12 @@ impl Transport {
     #[must_use]
     pub fn is_recovering(&self) -> bool {
         !self.machine.takes_commands()
+    }
+
+    /// What has brought the device back in step, if it has ended no command since.
+    #[must_use]
+    pub fn tried(&self) -> Tried {
+        self.machine.tried()
     }
 
     /// Whether the pipes have streams.
