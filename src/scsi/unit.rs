@@ -562,6 +562,8 @@ pub(crate) fn transport_failed(error: TransportError) -> BlockError {
         TransportError::Memory(error) => BlockError::Memory(error),
         TransportError::Refused | TransportError::Busy => BlockError::Refused,
         TransportError::Neighbour => BlockError::Reset,
+        TransportError::DeviceBusy => BlockError::DeviceBusy,
+        TransportError::Reserved => BlockError::Reserved,
     }
 }
 

@@ -75,6 +75,13 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             TransportError::Broken(_) => Failure::Broken,
             // What it was reset for has climbed.
             TransportError::Neighbour => return true,
+            // It has ended the command, though it did nothing.
+            TransportError::DeviceBusy | TransportError::Reserved => {
+                if let Some(slot) = self.functions.get_mut(usize::from(function)) {
+                    slot.ladder.succeeded();
+                }
+                return false;
+            }
             _ => return false,
         };
         self.climb(function, failure, now)

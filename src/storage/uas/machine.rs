@@ -365,6 +365,13 @@ impl Machine {
         }
     }
 
+    /// Begins a command again that has ended, and whose tag no other has got since.
+    pub fn begin_again(&mut self, tag: Tag) {
+        if let Some(&mut Nexus { lun, expected, .. }) = self.nexus_mut(tag) {
+            self.begin(tag, lun, expected);
+        }
+    }
+
     /// Takes what happened.
     pub fn step(&mut self, input: Input) {
         match input {

@@ -128,6 +128,8 @@ impl Transport {
             base,
             flying: TagSet::EMPTY,
             marked: TagSet::EMPTY,
+            put_off: TagSet::EMPTY,
+            put_off_until: Instant::NEVER,
             ended: TagSet::EMPTY,
             overtaken: TagSet::EMPTY,
             scratch: None,

@@ -79,9 +79,11 @@ pub struct Transport {
     pub(super) base: u16,
     /// Commands in flight.
     pub(super) flying: TagSet,
-    /// Commands whose end says something about tags: those that the device had no room for, and those
-    /// that were given up.
+    /// Commands that ended without a status: their tags rest.
     pub(super) marked: TagSet,
+    /// Commands that the device had no room for, and when they are sent again.
+    pub(super) put_off: TagSet,
+    pub(super) put_off_until: Instant,
     /// Commands that have ended, and whose end was not taken yet.
     pub(super) ended: TagSet,
     /// Commands that were in flight when another one was given up because it was late: if they are
@@ -369,10 +371,7 @@ impl Transport {
         self.tags.give_back(tag);
         if self.marked.contains(tag) {
             self.marked.remove(tag);
-            match outcome {
-                Ok(_) => self.tags.lower(),
-                Err(_) => self.tags.rest(tag, self.bouncing),
-            }
+            self.tags.rest(tag, self.bouncing);
             self.note_calm();
         }
         if self.scratch == Some(tag) {
@@ -424,6 +423,7 @@ impl Transport {
         self.calm = false;
         self.deadline = Instant::NEVER;
         self.waiting = None;
+        self.put_off = TagSet::EMPTY;
     }
 
     /// The controller has let go of the device: takes the next command that was under way, whose

@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod field_cases;
+mod full;
 mod losses;
 mod rungs;
 
