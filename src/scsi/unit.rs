@@ -93,6 +93,10 @@ pub struct UnitEntry {
     pub(crate) quirks: Quirks,
     /// How freely it may be asked.
     pub(crate) manner: Manner,
+    /// [`Policy::trust`] is for everyone.
+    pub(crate) is_trusted: bool,
+    /// It has refused WRITE SAME as unknown.
+    pub(crate) lacks_write_same: bool,
     /// How its device's other units are looked for, beginning with it.
     pub(crate) search: Search,
     /// What is known of its ATA PASS-THROUGH.
@@ -120,6 +124,8 @@ impl UnitEntry {
         interruptions: 0,
         quirks: Quirks::empty(),
         manner: Manner::Cautious,
+        is_trusted: false,
+        lacks_write_same: false,
         search: Search::None,
         ata: AtaBridge::UNKNOWN,
         line: Line::EMPTY,
