@@ -104,7 +104,7 @@ pub struct Policy {
     /// When Bulk-Only data and status are queued.
     pub queueing: Queueing,
     /// The most commands in flight on a UAS device. Policy: what QEMU and most bridges leave of
-    /// their 16 streams. At least one.
+    /// their 16 streams, and as many as there are tags for: no more than 14 count, and at least one.
     pub depth: u8,
     /// A device may take so long to end commands early when it is told to: to answer ABORT TASK, and then
     /// LOGICAL UNIT RESET. No more than a quarter of [`Policy::episode`] counts.

@@ -10,7 +10,7 @@ use super::recover::Home;
 use crate::platform::Platform;
 use crate::policy::{Policy, UasUse};
 use crate::storage::choose::{Choice, Offer, Way};
-use crate::storage::fallback::FellBack;
+use crate::storage::fallback::{FellBack, Unopened};
 use crate::storage::quirks::{
     Avoidance, Decision, Identity, Quirks, Setting, UasChoice, attached, bulk_only,
 };
@@ -54,7 +54,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             Err(error) => {
                 self.bus.set_failed(device, error);
                 self.platform
-                    .log(format_args!("usb: no storage driver: {error:?}"));
+                    .log(format_args!("usb: no storage driver: {}", Unopened(error)));
             }
         }
     }
@@ -131,6 +131,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                     let usage = known.usage(choice, reason);
                     slot.usage = Some(usage);
                     self.tell_usage(info, usage, &decision);
+                    self.tell_shortage(index);
                     return Ok(usage);
                 }
                 Err(error) if is_uas => {
@@ -194,6 +195,23 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let Decision { quirks, source } = decision;
         self.platform.log(format_args!(
             "usb: {vendor:04x}:{product:04x}: {usage}, {quirks:?} ({source})"
+        ));
+    }
+
+    /// One line, where fewer commands are in flight over UAS than could be.
+    fn tell_shortage(&mut self, index: usize) {
+        let slot = self.functions.get(index);
+        let transport = slot.and_then(|slot| slot.function.uas());
+        let Some((depth, error)) = transport.and_then(|uas| Some((uas.depth(), uas.shortage()?)))
+        else {
+            return;
+        };
+        let pool = self.bus.pool().usage();
+        self.platform.log(format_args!(
+            "usb: storage {index} has {depth} commands in flight at most: {} (pool: {} of {} bytes in use)",
+            Unopened(error),
+            pool.used,
+            pool.capacity,
         ));
     }
 

@@ -7,6 +7,7 @@
 
 use core::fmt;
 
+use crate::host::HostError;
 use crate::policy::Policy;
 use crate::time::{Duration, Instant};
 use crate::usb::UsbError;
@@ -100,8 +101,42 @@ impl fmt::Display for FellBack {
         match self {
             Self::Resets(resets, within) => write_count(formatter, *resets, "reset", *within),
             Self::Aborts(aborts, within) => write_count(formatter, *aborts, "abort", *within),
-            Self::NotOpened(error) => write!(formatter, "uas not opened: {error:?}"),
+            Self::NotOpened(error) => write!(formatter, "uas not opened: {}", Unopened(*error)),
         }
+    }
+}
+
+/// Why a device was not opened, in words that say what to do where something can be done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Unopened(pub UsbError);
+
+impl fmt::Display for Unopened {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use HostError::{LedgerFull, PoolExhausted, Resources, StorageFull, Unsupported};
+        let words = match self.0 {
+            UsbError::Stall => "the device refuses it",
+            UsbError::Controller(Unsupported) => {
+                "it needs streams, and the device or the controller has too few"
+            }
+            UsbError::Controller(PoolExhausted) => "the pool is full: make its region larger",
+            UsbError::Controller(LedgerFull) => {
+                "the pool's ledger is full: give the host's storage more pool records"
+            }
+            UsbError::Controller(StorageFull) => {
+                "the controller's tables are full: give its storage more devices and endpoints"
+            }
+            UsbError::Controller(Resources) => {
+                "the controller has no bandwidth or slots left: pull something"
+            }
+            UsbError::TableFull(table) => {
+                return write!(
+                    formatter,
+                    "the table of {table:?} is full: give the host's storage more"
+                );
+            }
+            error => return write!(formatter, "{error:?}"),
+        };
+        formatter.write_str(words)
     }
 }
 
@@ -193,6 +228,25 @@ mod tests {
         fallback.not_opened(UsbError::Stall);
         fallback.end_of_ladder(&POLICY, at(1));
         let reason = fallback.reason().unwrap();
-        assert_eq!(reason.to_string(), "uas not opened: Stall");
+        assert_eq!(reason.to_string(), "uas not opened: the device refuses it");
+    }
+
+    #[test]
+    fn the_usual_reasons_say_what_to_do() {
+        use crate::usb::Table;
+        let told = |error, words: &str| {
+            let reason = FellBack::NotOpened(error).to_string();
+            assert!(reason.contains(words), "{reason}");
+        };
+        told(
+            UsbError::Controller(HostError::Unsupported),
+            "needs streams",
+        );
+        told(UsbError::Controller(HostError::PoolExhausted), "larger");
+        told(
+            UsbError::TableFull(Table::Commands),
+            "table of Commands is full",
+        );
+        told(UsbError::Timeout, "Timeout");
     }
 }

@@ -104,7 +104,10 @@ fn where_policy_says_so_no_device_is_used_over_uas() {
 #[test]
 fn a_bridge_that_refuses_the_uas_setting_is_opened_again_over_bulk_only() {
     let (mut rig, disk, device) = plugged(BothScript::new().refuses_uas());
-    assert_eq!(usage(&rig, HIGH_PORT), "bot (uas not opened: Stall)");
+    assert_eq!(
+        usage(&rig, HIGH_PORT),
+        "bot (uas not opened: the device refuses it)"
+    );
     rig.check(disk, 0, 64);
     assert_eq!(device.commands().0, 0);
     assert!(
@@ -315,7 +318,10 @@ fn a_bridge_that_cannot_be_opened_over_uas_says_nothing_about_its_controller() {
     let mut rig = Rig::default();
     rig.host.set_policy(blaming_the_controller());
     let (mut rig, ..) = plugged_into(rig, BothScript::new().refuses_uas());
-    assert_eq!(usage(&rig, HIGH_PORT), "bot (uas not opened: Stall)");
+    assert_eq!(
+        usage(&rig, HIGH_PORT),
+        "bot (uas not opened: the device refuses it)"
+    );
     let other = rig.disk(OTHER_PORT, BothScript::new().build());
     assert_eq!(usage(&rig, OTHER_PORT), "uas");
     rig.check(other, 0, 64);

@@ -74,6 +74,12 @@ impl Transport {
 
     /// Never called.
     #[must_use]
+    pub fn shortage(&self) -> Option<UsbError> {
+        match self.0 {}
+    }
+
+    /// Never called.
+    #[must_use]
     pub fn deadline(&self) -> Instant {
         match self.0 {}
     }

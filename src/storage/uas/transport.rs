@@ -24,7 +24,7 @@ use crate::scsi::transport::{Client, DataPlace, Ended, Request, SCRATCH, Transpo
 use crate::storage::bot::transport::CopyCount;
 use crate::time::{Duration, Instant};
 use crate::usb::operation::Operation;
-use crate::usb::{Bus, Driver, Pipe};
+use crate::usb::{Bus, Driver, Pipe, UsbError};
 
 /// Command units in a row that are sent without an event.
 pub(super) const QUIET: u8 = 7;
@@ -115,6 +115,8 @@ pub struct Transport {
     pub(super) resumed: bool,
     pub(super) stuck: bool,
     pub(super) copies: CopyCount,
+    /// What was short for more commands in flight.
+    pub(super) shortage: Option<UsbError>,
 }
 
 /// What the function asks.
@@ -148,6 +150,12 @@ impl Transport {
     #[must_use]
     pub fn depth(&self) -> u8 {
         self.tags.depth()
+    }
+
+    /// What was short when it was opened, where more commands in flight would have been allowed.
+    #[must_use]
+    pub fn shortage(&self) -> Option<UsbError> {
+        self.shortage
     }
 
     /// When [`Transport::deadline_passed`] is due.
@@ -303,6 +311,7 @@ impl Transport {
             tag,
             lun: request.lun,
             attribute: Attribute::Simple,
+            priority: 0,
             cdb: request.command.cdb,
         };
         let at = self.layout.unit(tag);
