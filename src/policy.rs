@@ -104,9 +104,10 @@ pub struct Policy {
     /// When Bulk-Only data and status are queued.
     pub queueing: Queueing,
     /// The most commands in flight on a UAS device. Policy: what QEMU and most bridges leave of
-    /// their 16 streams. At least one.
+    /// their 16 streams, and as many as there are tags for: no more than 14 count, and at least one.
     pub depth: u8,
-    /// A device may take so long to end commands early when it is told to.
+    /// A device may take so long to end commands early when it is told to: to answer ABORT TASK, and then
+    /// LOGICAL UNIT RESET. No more than a quarter of [`Policy::episode`] counts.
     pub task_management: Duration,
     /// Whether UAS is used at all.
     pub uas: UasUse,
@@ -116,6 +117,12 @@ pub struct Policy {
     pub uas_resets: u8,
     /// See [`Policy::uas_resets`]. [`Duration::MAX`]: all resets count, however long ago.
     pub uas_window: Duration,
+    /// A device that speaks UAS and was brought back in step by ABORT TASK or LOGICAL UNIT RESET so often within
+    /// [`Policy::uas_abort_window`] is used over Bulk-Only from then on, likewise: each such fault has cost a
+    /// command's whole deadline. 0: however often. Policy: five in ten minutes is a habit.
+    pub uas_aborts: u8,
+    /// See [`Policy::uas_aborts`].
+    pub uas_abort_window: Duration,
     /// Whom the resets are blamed on, and so for how long a fall-back is remembered.
     pub uas_fallback: UasFallback,
     /// Which devices are trusted with rare questions and commands.
@@ -141,6 +148,8 @@ impl Policy {
         uas: UasUse::WherePossible,
         uas_resets: 2,
         uas_window: Duration::from_secs(60),
+        uas_aborts: 5,
+        uas_abort_window: Duration::from_secs(600),
         uas_fallback: UasFallback::UntilUnplugged,
         trust: Trust::ByTransport,
     };

@@ -94,6 +94,12 @@ pub enum BlockError {
     /// keeps the command from it; the sense is the disk's own, or what it would say. It is well: do
     /// without.
     Unsupported(SenseCode),
+    /// The disk said again and again that it has no room for the command, until the command's time was over
+    /// (BUSY, TASK SET FULL). It is there: try again later, with fewer requests at a time.
+    DeviceBusy,
+    /// The disk is reserved for another host (RESERVATION CONFLICT), and does nothing for this one. Some enclosures
+    /// have two plugs: pull the other.
+    Reserved,
     /// The disk moved fewer bytes than it was asked to and called that good, twice. Ask for fewer blocks,
     /// and do not trust what it says of its size.
     Short {
@@ -167,6 +173,8 @@ impl fmt::Display for BlockError {
             Self::Unsupported(sense) => {
                 write!(formatter, "the disk does not have this command ({sense})")
             }
+            Self::DeviceBusy => formatter.write_str("the disk has no room for the command"),
+            Self::Reserved => formatter.write_str("the disk is reserved for another host"),
             Self::Short { moved } => write!(formatter, "the disk moved only {moved} bytes"),
             Self::Timeout => formatter.write_str("the disk did not answer in time"),
             Self::Protocol => formatter.write_str("the disk's answer made no sense"),

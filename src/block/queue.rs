@@ -13,7 +13,8 @@ use super::{BlockError, Lba};
 use crate::dma::{Bounced, DmaBuffer, RawBuffer};
 
 /// How often a command is issued again after its device had to be reset. Policy: once after the
-/// protocol's reset and once after the port's, whatever rung they were of.
+/// protocol's reset and once after the port's, whatever rung they were of. UAS has two resets of its own, which count
+/// as one.
 pub(crate) const REISSUES: u8 = 2;
 
 /// A disk of the host: its place in the table and which use of that place. The id of a disk that

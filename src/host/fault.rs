@@ -174,14 +174,14 @@ impl fmt::Display for HostError {
             Self::PoolExhausted => GROW_POOL,
             Self::LedgerFull => GROW_LEDGER,
             Self::StorageFull => {
-                "the controller's storage is full: give it more devices or endpoints"
+                "the controller's tables are full: give its storage more devices and endpoints"
             }
             Self::Stale => "the device has gone",
             Self::Busy => "another operation is under way: wait for its end",
             Self::QueueFull => "too many transfers at once: wait for one to end",
             Self::TooLong => "the transfer has too many pieces",
             Self::NoAnswer => "the device did not answer the controller: check its cable and power",
-            Self::Resources => "the controller has no room left: pull another device",
+            Self::Resources => "the controller has no bandwidth or slots left: pull something",
             Self::Timeout => "the controller gave the operation up: it took too long",
             Self::Halted => "the endpoint is halted",
             Self::Unsupported => "the controller cannot do it",

@@ -11,6 +11,19 @@ impl Luns {
     /// The highest number plus one.
     pub const LIMIT: u8 = 16;
 
+    /// No unit.
+    pub const NONE: Self = Self(0);
+
+    /// These, and the unit with this number.
+    #[must_use]
+    pub const fn with(self, number: u8) -> Self {
+        if number < Self::LIMIT {
+            Self(self.0 | 1 << number)
+        } else {
+            self
+        }
+    }
+
     /// Reads the list as far as it came. Units with other numbers, or of levels below the first, are
     /// left out. `None` when not even the header of 8 bytes came, or no unit that can be named.
     #[must_use]

@@ -143,6 +143,10 @@ pub enum TransportError {
     Neighbour,
     /// Nothing was begun: it can be when another command has ended.
     Busy,
+    /// The device said that it has no room for it, until its time was over. Nothing was done.
+    DeviceBusy,
+    /// The device keeps the unit for another host, and did nothing.
+    Reserved,
 }
 
 /// What went wrong, for people and for deciding about another try.

@@ -95,6 +95,10 @@ pub struct UnitEntry {
     pub(crate) quirks: Quirks,
     /// How freely it may be asked.
     pub(crate) manner: Manner,
+    /// [`Policy::trust`] is for everyone.
+    pub(crate) is_trusted: bool,
+    /// It has refused WRITE SAME as unknown.
+    pub(crate) lacks_write_same: bool,
     /// How its device's other units are looked for, beginning with it.
     pub(crate) search: Search,
     /// What is known of its ATA PASS-THROUGH.
@@ -122,6 +126,8 @@ impl UnitEntry {
         interruptions: 0,
         quirks: Quirks::empty(),
         manner: Manner::Cautious,
+        is_trusted: false,
+        lacks_write_same: false,
         search: Search::None,
         ata: AtaBridge::UNKNOWN,
         line: Line::EMPTY,
@@ -513,6 +519,12 @@ pub(crate) fn has_relapsed(status: &Status) -> bool {
     ))
 }
 
+/// Whether a command's status says no more than that its unit was reset.
+#[cold]
+pub(crate) fn tells_of_reset(status: &Status) -> bool {
+    matches!(status, Status::Check(sense) if sense.verdict() == Verdict::ResetHappened)
+}
+
 /// A piece is to be issued again, if it has not failed so often already. Of several that fail the
 /// first is judged; the others have their turn when it is done.
 #[cold]
@@ -549,6 +561,8 @@ pub(crate) fn transport_failed(error: TransportError) -> BlockError {
         TransportError::Memory(error) => BlockError::Memory(error),
         TransportError::Refused | TransportError::Busy => BlockError::Refused,
         TransportError::Neighbour => BlockError::Reset,
+        TransportError::DeviceBusy => BlockError::DeviceBusy,
+        TransportError::Reserved => BlockError::Reserved,
     }
 }
 

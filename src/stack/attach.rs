@@ -11,7 +11,7 @@ use crate::host::HostError;
 use crate::platform::Platform;
 use crate::policy::{Policy, UasUse};
 use crate::storage::choose::{Choice, Offer, Way};
-use crate::storage::fallback::FellBack;
+use crate::storage::fallback::{FellBack, Unopened};
 use crate::storage::quirks::{
     Avoidance, Decision, Identity, Quirks, Setting, UasChoice, attached, bulk_only,
 };
@@ -137,6 +137,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                     let usage = known.usage(choice, reason);
                     slot.usage = Some(usage);
                     self.tell_usage(info, usage, &decision);
+                    self.tell_shortage(index);
                     return Ok(usage);
                 }
                 Err(error) if is_uas => {
@@ -208,13 +209,33 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let usage = self.bus.pool().usage();
         match error {
             UsbError::Controller(HostError::PoolExhausted) => self.platform.log(format_args!(
-                "usb: {what}: {error}: {} bytes in one piece, of {} there are {} left",
+                "usb: {what}: {}: {} bytes in one piece, of {} there are {} left",
+                Unopened(error),
                 usage.refused,
                 usage.capacity,
                 usage.capacity - usage.used,
             )),
-            _ => self.platform.log(format_args!("usb: {what}: {error}")),
+            _ => self
+                .platform
+                .log(format_args!("usb: {what}: {}", Unopened(error))),
         }
+    }
+
+    /// One line, where fewer commands are in flight over UAS than could be.
+    fn tell_shortage(&mut self, index: usize) {
+        let slot = self.functions.get(index);
+        let transport = slot.and_then(|slot| slot.function.uas());
+        let Some((depth, error)) = transport.and_then(|uas| Some((uas.depth(), uas.shortage()?)))
+        else {
+            return;
+        };
+        let pool = self.bus.pool().usage();
+        self.platform.log(format_args!(
+            "usb: storage {index} has {depth} commands in flight at most: {} (pool: {} of {} bytes in use)",
+            Unopened(error),
+            pool.used,
+            pool.capacity,
+        ));
     }
 
     fn advise_on_power(&self, info: &DeviceInfo) {

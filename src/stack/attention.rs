@@ -1,14 +1,16 @@
 //! What a unit tells by the way, in its answers to a bring-up: that it was reset, that writes have failed
-//! after all, that its medium is another one.
+//! after all, that its medium is another one. And what it need not tell, because the host knows: that the host
+//! has reset it.
 //!
-//! Called by [`dispatch`](super::dispatch) ahead of the bring-up itself, which takes such an answer for a reason to ask
-//! again and no more. A request would have been told the same ([`unit`](crate::scsi::unit)); what is told is told
-//! once, so it must not be lost here.
+//! Called by [`dispatch`](super::dispatch) and [`schedule`](super::schedule). An answer is weighed ahead of the
+//! bring-up itself, which takes it for a reason to ask again and no more. A request would have been told the same
+//! ([`unit`](crate::scsi::unit)); what is told is told once, so it must not be lost here.
 
 use super::Host;
 use super::recover::replace;
 use crate::block::BlockError;
 use crate::platform::Platform;
+use crate::scsi::luns::Luns;
 use crate::scsi::sense::Verdict;
 use crate::scsi::transport::{Completion, Outcome, Status};
 use crate::usb::Driver;
@@ -43,6 +45,28 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         if let Some(error) = error.filter(|_| entry.relapsed && is_removable) {
             replace(entry);
             self.end_requests_of(unit, error);
+        }
+    }
+
+    /// Units that their transport has reset, for the sake of commands that did not end, may have lost what they
+    /// held in their caches, and need not say so. To be called first of all when something has happened to a function,
+    /// so that no flush behind the reset is weighed before it.
+    #[inline]
+    pub(super) fn weigh_resets(&mut self, function: u8) {
+        let slot = self.functions.get_mut(usize::from(function));
+        let units = slot.map_or(Luns::NONE, |slot| slot.function.take_reset_units());
+        if units != Luns::NONE {
+            self.units_were_reset(function, units);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn units_were_reset(&mut self, function: u8, units: Luns) {
+        for entry in self.units.iter_mut() {
+            if entry.function == function && units.contains(entry.lun) {
+                entry.durability.interrupted();
+            }
         }
     }
 }

@@ -456,7 +456,11 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                     commands: self.commands,
                     now,
                 };
-                match slot.function.deadline_passed(&mut tools) {
+                let ended = slot.function.deadline_passed(&mut tools);
+                if slot.function.is_recovering_uas() {
+                    slot.ladder.begin(now);
+                }
+                match ended {
                     Some(ended) => self.commands_ended_rarely(index as u8, ended, now),
                     None => self.nothing_ended(index as u8, now),
                 }
@@ -486,6 +490,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     /// Something happened to a function that ended no command of it.
     #[inline]
     fn nothing_ended(&mut self, function: u8, now: Instant) {
+        self.weigh_resets(function);
         let slot = self.functions.get_mut(usize::from(function));
         if slot.is_some_and(|slot| slot.function.take_resumed()) {
             self.schedule(function, now);

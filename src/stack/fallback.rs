@@ -1,7 +1,7 @@
 //! When a device is used over UAS no more: what counts, and where it is remembered.
 //!
 //! Called by [`recover`](super::recover) at each rung and by [`attach`](super::attach), which chooses between
-//! UAS and Bulk-Only. Resets are noted in the device's own [`Fallback`], or in its controller's where
+//! UAS and Bulk-Only. Resets and aborts are noted in the device's own [`Fallback`], or in its controller's where
 //! [`Policy::uas_fallback`](crate::policy::Policy::uas_fallback) blames that; that UAS could not be opened
 //! is always the device's.
 
@@ -10,6 +10,7 @@ use crate::platform::{ControllerId, Platform};
 use crate::policy::UasFallback;
 use crate::storage::fallback::{Fallback, FellBack};
 use crate::storage::ladder::Climb;
+use crate::storage::uas::machine::Tried;
 use crate::time::Instant;
 use crate::usb::Driver;
 
@@ -48,6 +49,16 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let speaks_uas = slot.function.takes_several();
         match climb {
             Climb::ResetPort if speaks_uas => self.note_reset(function, now),
+            // Between its two resets the fault is the same.
+            Climb::Retry if can_leave && slot.function.tried() != Tried::Nothing => {
+                let is_habit = !slot.ladder.is_at_unit_reset()
+                    && self
+                        .resets_of(function)
+                        .is_some_and(|fallback| fallback.count_abort(&policy, now));
+                if is_habit {
+                    return Climb::ResetPort;
+                }
+            }
             Climb::GiveUp if can_leave && has_time => {
                 if let Some(fallback) = self.resets_of(function) {
                     fallback.end_of_ladder(&policy, now);

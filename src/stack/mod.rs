@@ -54,7 +54,7 @@ pub use events::HostEvent;
 pub use identity::StableName;
 use rails::Rails;
 use recover::Home;
-pub use report::{DiskInfo, DiskState};
+pub use report::{DiskInfo, DiskState, UasInfo};
 use requests::Backlog;
 pub use shutdown::{Leaving, Parting};
 pub use smart::SmartError;

@@ -17,6 +17,7 @@ use crate::scsi::bring_up::Found;
 use crate::scsi::transport::{Client, ClientKind, Fault, TransportError};
 use crate::scsi::unit::{UnitEntry, UnitState, transport_failed};
 use crate::storage::ladder::{Allowed, Climb, Failure};
+use crate::storage::uas::machine::Tried;
 use crate::storage::uas::transport::Tools;
 use crate::time::Instant;
 use crate::usb::{DeviceId, DeviceInfo, Driver, Fate};
@@ -74,6 +75,13 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             TransportError::Broken(fault) => (Failure::Broken, TransportError::Protocol(fault)),
             // What it was reset for has climbed.
             TransportError::Neighbour => return true,
+            // It has ended the command, though it did nothing.
+            TransportError::DeviceBusy | TransportError::Reserved => {
+                if let Some(slot) = self.functions.get_mut(usize::from(function)) {
+                    slot.ladder.succeeded();
+                }
+                return false;
+            }
             _ => return false,
         };
         if let Some(slot) = self.functions.get_mut(usize::from(function)) {
@@ -84,7 +92,9 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
 
     /// The next rung of a function's ladder. `false` if there is none left.
     pub(super) fn climb(&mut self, function: u8, failure: Failure, now: Instant) -> bool {
+        let tried = self.tried(function);
         let allowed = Allowed {
+            unit_reset: tried == Tried::UnitReset,
             power_cycle: self.may_cycle(function),
             restart: self.may_restart(function),
         };
@@ -125,6 +135,18 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             }
         }
         true
+    }
+
+    fn tried(&self, function: u8) -> Tried {
+        let slot = self.functions.get(usize::from(function));
+        slot.map_or(Tried::Nothing, |slot| slot.function.tried())
+    }
+
+    /// Whether a function's commands are issued again between the two resets of its transport: that is of the
+    /// same fault as the time before, and does not count.
+    pub(super) fn is_between_resets(&self, function: u8) -> bool {
+        let slot = self.functions.get(usize::from(function));
+        slot.is_some_and(|slot| slot.ladder.is_at_unit_reset())
     }
 
     /// A command of a bring-up was under way when its device had to be reset. It is brought up again,

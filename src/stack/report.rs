@@ -10,6 +10,7 @@ use crate::scsi::inquiry::Inquiry;
 use crate::scsi::unit::{UnitEntry, UnitState};
 use crate::storage::bot::transport::CopyCount;
 use crate::storage::quirks::{Decision, Quirks};
+use crate::storage::uas::machine::{Counters, Mode};
 use crate::storage::usage::Usage;
 use crate::usb::{DeviceId, DeviceInfo, Driver};
 
@@ -47,6 +48,18 @@ pub struct DiskInfo {
     pub quirks: Quirks,
     /// The policies that were decided when its device was described, and why.
     pub decision: Decision,
+}
+
+/// How a disk is used over UAS. All units of a device are counted together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UasInfo {
+    /// Whether its pipes have streams.
+    pub streams: bool,
+    /// The most commands in flight: less than [`Policy::depth`](crate::policy::Policy::depth) where device,
+    /// controller, pool or table allow no more.
+    pub depth: u8,
+    /// What was odd since its device was configured.
+    pub counters: Counters,
 }
 
 impl<P: Platform, C: Driver> Host<'_, P, C> {
@@ -113,6 +126,18 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let function = self.unit(disk)?.function;
         let slot = self.functions.get(usize::from(function))?;
         Some(slot.function.copies())
+    }
+
+    /// How a disk is used over UAS; `None` over Bulk-Only, or once it has gone.
+    pub fn uas(&self, disk: DiskId) -> Option<UasInfo> {
+        let function = self.unit(disk)?.function;
+        let slot = self.functions.get(usize::from(function))?;
+        let transport = slot.function.uas()?;
+        Some(UasInfo {
+            streams: transport.mode() == Mode::Streams,
+            depth: transport.depth(),
+            counters: transport.counters(),
+        })
     }
 
     /// The first disk that can be used.

@@ -10,7 +10,9 @@ use crate::scsi::transport::{
     Client, ClientKind, Completion, DataPlace, Ended, Fault, Outcome, Request, Status,
     TransportError,
 };
-use crate::scsi::unit::{Next, UnitEntry, UnitState, has_relapsed, transport_failed};
+use crate::scsi::unit::{
+    Next, UnitEntry, UnitState, has_relapsed, tells_of_reset, transport_failed,
+};
 use crate::storage::uas::transport::Tools;
 use crate::time::{Duration, Instant};
 use crate::usb::Driver;
@@ -368,6 +370,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     /// A command of a function has ended, and perhaps others with it.
     #[inline(never)]
     pub(super) fn commands_ended(&mut self, function: u8, first: Ended, now: Instant) {
+        self.weigh_resets(function);
         self.command_ended(function, first, now);
         let slot = self.functions.get(usize::from(function));
         if slot.is_some_and(|slot| slot.function.takes_several()) {
@@ -408,10 +411,17 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     #[inline]
     fn command_ended(&mut self, function: u8, ended: Ended, now: Instant) {
         let Ended { outcome, client } = ended;
-        if let Err(error) = outcome {
-            return self.command_not_ended(function, client, error, now);
-        }
-        if let Some(slot) = self.functions.get_mut(usize::from(function)) {
+        let completion = match outcome {
+            Ok(completion) => completion,
+            Err(error) => return self.command_not_ended(function, client, error, now),
+        };
+        // Recovery has reset it itself, perhaps: whether that has helped is still to be seen.
+        let is_news = completion.status != Status::Good && tells_of_reset(&completion.status);
+        if let Some(slot) = self
+            .functions
+            .get_mut(usize::from(function))
+            .filter(|_| !is_news)
+        {
             slot.ladder.succeeded();
         }
         self.client_told(function, client, outcome, now);
@@ -433,7 +443,8 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let keeps_waiting = self.climb_after(function, error, now);
         match client.kind {
             ClientKind::Request if keeps_waiting => {
-                let counts = error != TransportError::Neighbour;
+                let counts =
+                    error != TransportError::Neighbour && !self.is_between_resets(function);
                 let error = counts.then_some(transport_failed(error));
                 return self.put_back(client.index, client.piece, error);
             }

@@ -7,6 +7,7 @@
 
 use core::fmt;
 
+use crate::host::HostError;
 use crate::policy::Policy;
 use crate::time::{Duration, Instant};
 use crate::usb::UsbError;
@@ -16,6 +17,8 @@ use crate::usb::UsbError;
 pub enum FellBack {
     /// The device was reset so often within such a time, or its ladder had no other rung left.
     Resets(u8, Duration),
+    /// Commands that did not end were aborted, or their unit was reset, so often within such a time.
+    Aborts(u8, Duration),
     /// UAS could not be opened: the device or the controller refused, or something was short.
     NotOpened(UsbError),
 }
@@ -27,6 +30,9 @@ pub struct Fallback {
     /// The first of the resets that count.
     since: Instant,
     resets: u8,
+    /// The first of the aborts that count.
+    aborting_since: Instant,
+    aborts: u8,
     fell: Option<FellBack>,
 }
 
@@ -35,6 +41,8 @@ impl Fallback {
     pub const NONE: Self = Self {
         since: Instant::from_micros(0),
         resets: 0,
+        aborting_since: Instant::from_micros(0),
+        aborts: 0,
         fell: None,
     };
 
@@ -57,6 +65,21 @@ impl Fallback {
         }
     }
 
+    /// The device was brought back in step by a function of UAS's own: the next that is too often within its
+    /// window makes it fall back. `true` if this one was.
+    pub fn count_abort(&mut self, policy: &Policy, now: Instant) -> bool {
+        if self.aborts == 0 || now - self.aborting_since >= policy.uas_abort_window {
+            self.aborting_since = now;
+            self.aborts = 0;
+        }
+        self.aborts = self.aborts.saturating_add(1);
+        let is_habit = policy.uas_aborts != 0 && self.aborts >= policy.uas_aborts;
+        if is_habit {
+            self.fall(FellBack::Aborts(self.aborts, policy.uas_abort_window));
+        }
+        is_habit
+    }
+
     /// Recovery has no rung left but a last reset, behind which UAS is left.
     pub fn end_of_ladder(&mut self, policy: &Policy, now: Instant) {
         self.count_reset(policy, now);
@@ -76,16 +99,39 @@ impl Fallback {
 impl fmt::Display for FellBack {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Resets(resets, within) => {
-                let plural = if *resets == 1 { "" } else { "s" };
-                write!(formatter, "fell back: {resets} reset{plural}")?;
-                match *within {
-                    Duration::MAX => Ok(()),
-                    within => write!(formatter, " in {} s", within.as_millis() / 1000),
-                }
-            }
-            Self::NotOpened(error) => write!(formatter, "uas not opened: {error:?}"),
+            Self::Resets(resets, within) => write_count(formatter, *resets, "reset", *within),
+            Self::Aborts(aborts, within) => write_count(formatter, *aborts, "abort", *within),
+            Self::NotOpened(error) => write!(formatter, "uas not opened: {}", Unopened(*error)),
         }
+    }
+}
+
+/// Why a device was not opened, in words that say what to do where something can be done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Unopened(pub UsbError);
+
+impl fmt::Display for Unopened {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            UsbError::Controller(HostError::Unsupported) => formatter
+                .write_str("it needs streams, and the device or the controller has too few"),
+            error => error.fmt(formatter),
+        }
+    }
+}
+
+/// How often something has happened, within which time.
+fn write_count(
+    formatter: &mut fmt::Formatter<'_>,
+    count: u8,
+    what: &str,
+    within: Duration,
+) -> fmt::Result {
+    let plural = if count == 1 { "" } else { "s" };
+    write!(formatter, "fell back: {count} {what}{plural}")?;
+    match within {
+        Duration::MAX => Ok(()),
+        within => write!(formatter, " in {} s", within.as_millis() / 1000),
     }
 }
 
@@ -119,6 +165,30 @@ mod tests {
     }
 
     #[test]
+    fn five_aborts_within_ten_minutes_are_too_many_and_far_apart_they_are_not() {
+        let mut fallback = Fallback::NONE;
+        for count in 1..=5 {
+            let is_habit = fallback.count_abort(&POLICY, at(100 * count));
+            assert_eq!(is_habit, count == 5);
+        }
+        let reason = fallback.reason().unwrap();
+        assert_eq!(reason.to_string(), "fell back: 5 aborts in 600 s");
+
+        let mut fallback = Fallback::NONE;
+        for count in 0..20 {
+            assert!(!fallback.count_abort(&POLICY, at(200 * count)));
+        }
+        let never = Policy {
+            uas_aborts: 0,
+            ..POLICY
+        };
+        for count in 0..300 {
+            assert!(!fallback.count_abort(&never, at(count)));
+        }
+        assert_eq!(fallback.reason(), None);
+    }
+
+    #[test]
     fn where_the_window_has_no_end_all_resets_count() {
         let policy = Policy {
             uas_window: Duration::MAX,
@@ -138,6 +208,25 @@ mod tests {
         fallback.not_opened(UsbError::Stall);
         fallback.end_of_ladder(&POLICY, at(1));
         let reason = fallback.reason().unwrap();
-        assert_eq!(reason.to_string(), "uas not opened: Stall");
+        assert_eq!(reason.to_string(), "uas not opened: the device refuses it");
+    }
+
+    #[test]
+    fn the_usual_reasons_say_what_to_do() {
+        use crate::usb::Table;
+        let told = |error, words: &str| {
+            let reason = FellBack::NotOpened(error).to_string();
+            assert!(reason.contains(words), "{reason}");
+        };
+        told(
+            UsbError::Controller(HostError::Unsupported),
+            "needs streams",
+        );
+        told(UsbError::Controller(HostError::PoolExhausted), "larger");
+        told(
+            UsbError::TableFull(Table::Commands),
+            "table of Commands is full",
+        );
+        told(UsbError::Timeout, "Timeout");
     }
 }

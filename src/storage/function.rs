@@ -10,6 +10,7 @@ use super::choose::{Choice, Way};
 use super::quirks::{Decision, Quirks};
 #[cfg(not(feature = "uas"))]
 use super::uas::absent::Transport as Uas;
+use super::uas::machine::Tried;
 use super::uas::transport::Tools;
 #[cfg(feature = "uas")]
 use super::uas::transport::Transport as Uas;
@@ -18,6 +19,7 @@ use crate::dma::{Dma, Owner};
 use crate::host::TransferEnd;
 use crate::policy::{Policy, Trust};
 use crate::scsi::bring_up::{Manner, Search};
+use crate::scsi::luns::Luns;
 use crate::scsi::transport::{
     Client, ClientKind, Ended, Outcome, Progress, Request, TransportError,
 };
@@ -211,6 +213,12 @@ impl Function {
             Carrier::None | Carrier::BulkOnly(..) => false,
             Carrier::Uas(transport) => transport.is_recovering(),
         }
+    }
+
+    /// What of UAS's own has brought its device back in step, if it has ended no command since.
+    #[must_use]
+    pub fn tried(&self) -> Tried {
+        self.uas().map_or(Tried::Nothing, Uas::tried)
     }
 
     /// When [`Function::deadline_passed`] is due.
@@ -434,6 +442,16 @@ impl Function {
         match &mut self.carrier {
             Carrier::None | Carrier::BulkOnly(..) => false,
             Carrier::Uas(transport) => transport.take_resumed(),
+        }
+    }
+
+    /// The units that were reset since it was asked last, for the sake of commands that did not end. What
+    /// their caches held may be lost.
+    #[inline]
+    pub fn take_reset_units(&mut self) -> Luns {
+        match &mut self.carrier {
+            Carrier::None | Carrier::BulkOnly(..) => Luns::NONE,
+            Carrier::Uas(transport) => transport.take_reset_units(),
         }
     }
 

@@ -3,13 +3,15 @@
 //! | rung | what is done | what it costs |
 //! |---|---|---|
 //! | 1 | the protocol's own reset, by the transport; then the command again | the command under way |
+//! | 1b | over UAS, whose first reset is ABORT TASK: LOGICAL UNIT RESET, likewise | all commands on the unit |
 //! | 2 | a reset of the device's port, and the device opened again | all commands on the device |
 //! | 3 | its power off and on, where only it or nothing unsafe shares the switch | all that shares it |
 //! | 4 | its controller started again, where nothing on it has anything to lose | all on the controller |
 //! | 5 | the device is given up | the device |
 //!
 //! Each rung is tried once in an episode, and none is begun after the episode's time. An episode
-//! begins with the first fault and ends when the device ends a command, well or badly. A machine
+//! begins with the first fault and ends when the device ends a command, well or badly: but not when all that it
+//! says is that it was reset, as it must behind a rung. A machine
 //! without I/O; the stack carries out what it answers.
 
 use crate::time::{Duration, Instant};
@@ -46,14 +48,17 @@ pub(crate) enum Climb {
 enum Rung {
     None,
     ProtocolReset,
+    UnitReset,
     PortReset,
     PowerCycle,
     ControllerRestart,
 }
 
-/// Which of the rungs that reach beyond the device are allowed now.
+/// Which rungs are there, beside those that always are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Allowed {
+    /// The transport has a second reset of its own, and has just come to that.
+    pub(crate) unit_reset: bool,
     /// The device's power may be taken away.
     pub(crate) power_cycle: bool,
     /// Its controller may be started again.
@@ -101,6 +106,18 @@ impl Ladder {
         self.began.is_none_or(|began| now - began < episode)
     }
 
+    /// The device has not ended a command in time: the episode begins, if there was none. What the transport
+    /// does about it takes time of it already.
+    pub(crate) fn begin(&mut self, now: Instant) {
+        self.began.get_or_insert(now);
+    }
+
+    /// Whether it has come to the transport's second reset, and no further.
+    #[must_use]
+    pub(crate) fn is_at_unit_reset(&self) -> bool {
+        self.rung == Rung::UnitReset
+    }
+
     /// The next rung.
     pub(crate) fn climb(
         &mut self,
@@ -115,7 +132,12 @@ impl Ladder {
         }
         let (rung, climb) = match (self.rung, failure) {
             (Rung::None, Failure::Reset) => (Rung::ProtocolReset, Climb::Retry),
-            (Rung::None | Rung::ProtocolReset, _) => (Rung::PortReset, Climb::ResetPort),
+            (Rung::ProtocolReset, Failure::Reset) if allowed.unit_reset => {
+                (Rung::UnitReset, Climb::Retry)
+            }
+            (Rung::None | Rung::ProtocolReset | Rung::UnitReset, _) => {
+                (Rung::PortReset, Climb::ResetPort)
+            }
             (Rung::PortReset, _) if allowed.power_cycle => (Rung::PowerCycle, Climb::CyclePower),
             (Rung::PortReset | Rung::PowerCycle, _) if allowed.restart => {
                 (Rung::ControllerRestart, Climb::RestartController)
@@ -138,6 +160,7 @@ mod tests {
     }
 
     const ALL: Allowed = Allowed {
+        unit_reset: false,
         power_cycle: true,
         restart: true,
     };
@@ -158,6 +181,36 @@ mod tests {
     }
 
     #[test]
+    fn a_transport_with_a_second_reset_has_one_rung_more() {
+        let second = Allowed {
+            unit_reset: true,
+            ..ALL
+        };
+        let mut ladder = Ladder::DOWN;
+        let climbs = [0, 1, 2].map(|s| ladder.climb(Failure::Reset, second, EPISODE, at(s)));
+        assert_eq!(climbs, [Climb::Retry, Climb::Retry, Climb::ResetPort]);
+        // It may come to that at once, and has none left then.
+        let mut ladder = Ladder::DOWN;
+        ladder.climb(Failure::Reset, second, EPISODE, at(0));
+        let climb = ladder.climb(Failure::Broken, second, EPISODE, at(1));
+        assert_eq!(climb, Climb::ResetPort);
+    }
+
+    #[test]
+    fn what_the_transport_does_takes_time_of_the_episode() {
+        let mut ladder = Ladder::DOWN;
+        ladder.begin(at(0));
+        assert_eq!(
+            ladder.climb(Failure::Broken, ALL, EPISODE, at(4)),
+            Climb::ResetPort
+        );
+        assert_eq!(
+            ladder.climb(Failure::Broken, ALL, EPISODE, at(20)),
+            Climb::GiveUp
+        );
+    }
+
+    #[test]
     fn a_device_that_takes_no_protocol_reset_has_its_port_reset_at_once() {
         let mut ladder = Ladder::DOWN;
         assert_eq!(
@@ -170,6 +223,7 @@ mod tests {
     fn rungs_that_are_not_allowed_are_left_out() {
         let second = |power_cycle, restart| {
             let allowed = Allowed {
+                unit_reset: false,
                 power_cycle,
                 restart,
             };
@@ -185,6 +239,7 @@ mod tests {
     #[test]
     fn a_rung_that_becomes_allowed_is_tried_before_the_device_is_given_up_and_no_lower_one_again() {
         let none = Allowed {
+            unit_reset: false,
             power_cycle: false,
             restart: false,
         };

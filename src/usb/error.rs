@@ -101,7 +101,7 @@ impl From<DescriptorFault> for UsbError {
 impl fmt::Display for UsbError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
-            Self::Stall => "the device refused the request",
+            Self::Stall => "the device refuses it",
             Self::Timeout => "the device did not answer in time: pull it and plug it in again",
             Self::NoAnswer => {
                 "the device does not answer, or with damaged packets: check its cable and power"
@@ -116,7 +116,7 @@ impl fmt::Display for UsbError {
             Self::TableFull(table) => {
                 return write!(
                     formatter,
-                    "the host's table is full: give its storage more ({table:?})"
+                    "the table of {table:?} is full: give the host's storage more"
                 );
             }
             Self::Controller(error) => return error.fmt(formatter),

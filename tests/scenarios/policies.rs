@@ -3,6 +3,7 @@
 
 use rootport::policy::Policy;
 use rootport::time::Duration;
+use rootport_models::device::uas::{Manners, TaskManner, What, on};
 use rootport_models::device::{Script, UasScript};
 
 use crate::controller::LINKS;
@@ -54,6 +55,9 @@ fn any_depth_is_one_that_the_device_can_have() {
             let mut rig = rig_with_uas(policy, link);
             let disk = rig.wait_for_disk(port_for(link));
             rig.check(disk, 3, 20);
+            let uas = rig.host.uas(disk).expect("it is used over UAS");
+            // The rig has room for 8 commands, two of which are left to others.
+            assert_eq!(uas.depth, depth.clamp(1, 6), "{depth}, {link:?}");
         }
     }
 }
@@ -86,6 +90,44 @@ fn deadlines_of_no_time_or_of_all_time_end_every_call() {
                 let _any = rig.within(CALL_LIMIT, |rig| rig.read(disk, lba, 512));
                 let _any = rig.within(CALL_LIMIT, |rig| rig.write(disk, lba, &[1; 512]));
                 let _any = rig.within(CALL_LIMIT, |rig| rig.flush(disk));
+            }
+        }
+    }
+}
+
+/// The same of what becomes of a command that hangs on a device that takes no task management function.
+#[test]
+fn deadlines_of_recovery_of_no_time_or_of_all_time_end_every_call_over_uas() {
+    let set: [fn(&mut Policy, Duration); 5] = [
+        |policy, time| policy.task_management = time,
+        |policy, time| policy.episode = time,
+        |policy, time| policy.reopen = time,
+        |policy, time| policy.readiness = time,
+        |policy, time| policy.uas_window = time,
+    ];
+    for set in set {
+        for time in [Duration::ZERO, Duration::from_micros(1), Duration::MAX] {
+            for &link in LINKS {
+                let mut policy = Policy::DEFAULT;
+                set(&mut policy, time);
+                let mut rig = rig(policy);
+                let manners = Manners {
+                    abort: TaskManner::Ignores,
+                    unit_reset: TaskManner::Ignores,
+                    ..Manners::default()
+                };
+                let device = UasScript::new().speed(link).manners(manners).build();
+                rig.plug(port_for(link), device.clone());
+                rig.run(Duration::from_secs(60));
+                let Ok(disk) = rig.host.first_disk() else {
+                    continue;
+                };
+                device.change(|device| {
+                    device.function.faults.push(on(0x28, What::Hang).times(1));
+                });
+                let _any = rig.within(CALL_LIMIT, |rig| rig.read(disk, 3, 512));
+                assert!(!device.tasks().is_empty(), "it has hung");
+                let _any = rig.within(CALL_LIMIT, |rig| rig.read(disk, 3, 512));
             }
         }
     }

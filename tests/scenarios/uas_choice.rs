@@ -104,7 +104,10 @@ fn where_policy_says_so_no_device_is_used_over_uas() {
 #[test]
 fn a_bridge_that_refuses_the_uas_setting_is_opened_again_over_bulk_only() {
     let (mut rig, disk, device) = plugged(BothScript::new().refuses_uas());
-    assert_eq!(usage(&rig, HIGH_PORT), "bot (uas not opened: Stall)");
+    assert_eq!(
+        usage(&rig, HIGH_PORT),
+        "bot (uas not opened: the device refuses it)"
+    );
     rig.check(disk, 0, 64);
     assert_eq!(device.commands().0, 0);
     assert!(
@@ -174,6 +177,48 @@ fn the_disk_beside_it_goes_on_while_a_bridge_falls_back() {
     assert_eq!(usage(&rig, HIGH_PORT), "bot (fell back: 2 resets in 60 s)");
     assert_eq!(usage(&rig, OTHER_PORT), "bot");
     rig.check(neighbour, 0, 64);
+}
+
+/// A bridge that takes ABORT TASK, or LOGICAL UNIT RESET, and hangs in every tenth read all the same.
+#[test]
+fn a_bridge_that_hangs_often_falls_back_however_well_it_takes_what_helps() {
+    for abort in [TaskManner::Works, TaskManner::Refuses(0x04)] {
+        let manners = Manners {
+            abort,
+            ..Manners::default()
+        };
+        let (mut rig, disk, device) = plugged(BothScript::new().manners(manners));
+        let mut reads = 0;
+        while usage(&rig, HIGH_PORT) == "uas" {
+            if reads % 10 == 0 {
+                device.change(|device| {
+                    let hangs = on(READ, What::Hang).after(9).times(1);
+                    device.function.uas.faults = vec![hangs];
+                });
+            }
+            rig.within(PATIENCE, |rig| rig.check(disk, reads, 1));
+            reads += 1;
+            assert!(reads <= 50, "{abort:?}: {}", rig.describe());
+        }
+        let fell_back = "bot (fell back: 5 aborts in 600 s)";
+        assert_eq!(usage(&rig, HIGH_PORT), fell_back, "{abort:?}");
+        assert_eq!(reads, 50, "{abort:?}");
+        rig.check(disk, 0, 64);
+    }
+}
+
+#[test]
+fn a_bridge_that_hangs_once_an_hour_stays_with_uas() {
+    let (mut rig, disk, device) = plugged(BothScript::new());
+    for _ in 0..8 {
+        device.change(|device| {
+            device.function.uas.faults = vec![on(READ, What::Hang).times(1)];
+        });
+        rig.within(PATIENCE, |rig| rig.check(disk, 0, 1));
+        rig.run(Duration::from_secs(3600));
+    }
+    assert_eq!(usage(&rig, HIGH_PORT), "uas");
+    assert_eq!(device.commands().1, 0);
 }
 
 /// UAS's failures are blamed on the controller.
@@ -273,7 +318,10 @@ fn a_bridge_that_cannot_be_opened_over_uas_says_nothing_about_its_controller() {
     let mut rig = Rig::default();
     rig.host.set_policy(blaming_the_controller());
     let (mut rig, ..) = plugged_into(rig, BothScript::new().refuses_uas());
-    assert_eq!(usage(&rig, HIGH_PORT), "bot (uas not opened: Stall)");
+    assert_eq!(
+        usage(&rig, HIGH_PORT),
+        "bot (uas not opened: the device refuses it)"
+    );
     let other = rig.disk(OTHER_PORT, BothScript::new().build());
     assert_eq!(usage(&rig, OTHER_PORT), "uas");
     rig.check(other, 0, 64);

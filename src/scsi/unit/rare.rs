@@ -103,7 +103,7 @@ impl UnitEntry {
             Operation::WriteSame { lba, blocks } => {
                 admit_block(geometry, length)?;
                 geometry.range(lba, blocks.into())?;
-                self.admit_write_same()?;
+                self.admit_write_same(found)?;
                 Ok(blocks.into())
             }
             Operation::Unmap { lba, blocks } => {
@@ -120,8 +120,15 @@ impl UnitEntry {
         }
     }
 
-    fn admit_write_same(&self) -> Result<(), BlockError> {
-        let is_allowed = self.manner == Manner::Free && !self.quirks.contains(Quirks::NO_SAME);
+    /// WRITE SAME goes to a unit that says that it has it: by a limit for it (VPD page B0) or by what its blocks
+    /// can be given back with (B2). One that says nothing may die of it, and gets it only where everyone is
+    /// trusted. What it has refused as unknown is not sent again.
+    fn admit_write_same(&self, found: &Found) -> Result<(), BlockError> {
+        let details = &found.details;
+        let says_so = details.limits.maximum_write_same.is_some()
+            || details.provisioning.is_some_and(|it| it.write_same_16);
+        let may_try = self.manner == Manner::Free && !self.quirks.contains(Quirks::NO_SAME);
+        let is_allowed = may_try && !self.lacks_write_same && (says_so || self.is_trusted);
         let forbidden = unsupported(SenseCode::UNKNOWN_COMMAND);
         is_allowed.then_some(()).ok_or(forbidden)
     }
@@ -224,7 +231,7 @@ impl UnitEntry {
         }
         // The block of zeros comes out of the transport's own memory.
         let fits = found.capacity.block_length().bytes() as usize <= SCRATCH;
-        if provisioning.write_same_16 && fits && self.admit_write_same().is_ok() {
+        if provisioning.write_same_16 && fits && self.admit_write_same(found).is_ok() {
             return Ok(Discard::WriteSame(write_same_limit(limits) as u32));
         }
         Err(absent)
@@ -289,6 +296,10 @@ impl UnitEntry {
             Operation::Ata(_) | Operation::WriteSame { .. } | Operation::Unmap { .. }
                 if is_unknown =>
             {
+                let is_same = matches!(slot.operation, Operation::WriteSame { .. });
+                if is_same && SenseCode::from(sense) == SenseCode::UNKNOWN_COMMAND {
+                    self.lacks_write_same = true;
+                }
                 Some(Err(unknown))
             }
             _ => None,

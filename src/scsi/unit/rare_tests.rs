@@ -170,8 +170,37 @@ mod what_a_disk_does_not_have {
     }
 
     #[test]
+    fn write_same_goes_to_those_that_say_that_they_have_it_or_to_all_that_are_trusted() {
+        let says_so = |unmap: bool, limit: u64| {
+            let provisioning = details().provisioning.map(|it| Provisioning {
+                write_same_16: unmap,
+                ..it
+            });
+            let limits = BlockLimits {
+                maximum_write_same: NonZeroU64::new(limit),
+                ..BlockLimits::default()
+            };
+            disk(Details {
+                provisioning,
+                limits,
+                ..Details::default()
+            })
+        };
+        let result = |unit: &UnitEntry| admit(unit, write_same_of(1, 2), 512);
+        let mut silent = says_so(false, 0);
+        assert_eq!(result(&silent), Err(UNKNOWN));
+        assert_eq!(result(&says_so(true, 0)), Ok(2));
+        assert_eq!(result(&says_so(false, 64)), Ok(2));
+        silent.is_trusted = true;
+        assert_eq!(result(&silent), Ok(2));
+        silent.lacks_write_same = true;
+        assert_eq!(result(&silent), Err(UNKNOWN));
+    }
+
+    #[test]
     fn write_same_needs_trust_and_no_policy_against_it() {
         let mut unit = disk(details());
+        unit.is_trusted = true;
         assert_eq!(admit(&unit, write_same_of(1, 2), 512), Ok(2));
         unit.quirks = Quirks::NO_SAME;
         assert_eq!(admit(&unit, write_same_of(1, 2), 512), Err(UNKNOWN));

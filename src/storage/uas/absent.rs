@@ -4,11 +4,12 @@
 //! [`choose`](crate::storage::choose) passes UAS settings over then; a device that has no other is not used.
 
 use super::CommandSlot;
-use super::machine::{Counters, Mode};
+use super::machine::{Counters, Mode, Tried};
 use super::transport::Tools;
 use crate::dma::Dma;
 use crate::host::{HostError, Outcome, TransferEnd};
 use crate::policy::Policy;
+use crate::scsi::luns::Luns;
 use crate::scsi::transport::{Client, Ended, Progress, Request, TransportError};
 use crate::storage::bot::transport::CopyCount;
 use crate::time::Instant;
@@ -55,6 +56,12 @@ impl Transport {
 
     /// Never called.
     #[must_use]
+    pub fn tried(&self) -> Tried {
+        match self.0 {}
+    }
+
+    /// Never called.
+    #[must_use]
     pub fn mode(&self) -> Mode {
         match self.0 {}
     }
@@ -62,6 +69,12 @@ impl Transport {
     /// Never called.
     #[must_use]
     pub fn depth(&self) -> u8 {
+        match self.0 {}
+    }
+
+    /// Never called.
+    #[must_use]
+    pub fn shortage(&self) -> Option<UsbError> {
         match self.0 {}
     }
 
@@ -90,6 +103,11 @@ impl Transport {
 
     /// Never called.
     pub fn take_resumed(&mut self) -> bool {
+        match self.0 {}
+    }
+
+    /// Never called.
+    pub fn take_reset_units(&mut self) -> Luns {
         match self.0 {}
     }
 

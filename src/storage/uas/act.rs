@@ -24,6 +24,10 @@ use crate::usb::{Bus, Driver, Pipe, UsbError};
 /// the wire before it; a controller's driver may look at the pipes in another order.
 const LINGER: Duration = Duration::from_millis(5);
 
+/// How long a command waits that the device had no room for, before it is sent again. Policy: long enough for a
+/// device to get something done, short beside any deadline.
+const PAUSE: Duration = Duration::from_millis(100);
+
 /// How long a pipe may take to be made usable before the device counts as broken. Policy.
 const OPERATION_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -296,12 +300,18 @@ impl Transport {
 
     #[inline]
     fn finish<C: Driver, D: Dma>(&mut self, tools: &mut Tools<'_, '_, C, D>, tag: Tag, end: End) {
-        let status = match end {
-            End::Status { status, .. } => Some(status),
-            End::Failed(_) => None,
-        };
-        let given_up = matches!(end, End::Failed(Cause::Timeout));
-        if given_up || status == Some(ScsiStatus::TaskSetFull) {
+        if let End::Status { status, .. } = end
+            && is_full(status)
+            && self.put_off(tools.commands, tag, status, tools.now)
+        {
+            return;
+        }
+        // The device has sent nothing for it, and may yet: whatever it has said to the function that ended it.
+        let unanswered = matches!(
+            end,
+            End::Failed(Cause::Timeout | Cause::Neighbour | Cause::Status(_))
+        );
+        if unanswered {
             self.marked.insert(tag);
         }
         let Some(slot) = slot_mut(tools.commands, self.base, tag) else {
@@ -322,6 +332,71 @@ impl Transport {
         slot.deadline = Instant::NEVER;
         self.ended.insert(tag);
     }
+}
+
+impl Transport {
+    /// The device had no room for a command: it is sent again after a pause, if it has time for that. It keeps
+    /// its tag, its memory and its deadline meanwhile.
+    #[cold]
+    fn put_off(
+        &mut self,
+        commands: &mut [CommandSlot],
+        tag: Tag,
+        status: ScsiStatus,
+        now: Instant,
+    ) -> bool {
+        if status == ScsiStatus::TaskSetFull {
+            // Those that wait here are not at the device.
+            let waiting = self.put_off.with(TagSet::of(tag)).count();
+            self.tags
+                .lower(self.tags.in_flight().saturating_sub(waiting));
+        }
+        let again = now + PAUSE;
+        let slot = slot_mut(commands, self.base, tag);
+        if slot.is_none_or(|slot| again >= slot.deadline) {
+            return false;
+        }
+        if self.put_off.is_empty() {
+            self.put_off_until = again;
+        }
+        self.put_off.insert(tag);
+        self.deadline = self.deadline.min(self.put_off_until);
+        true
+    }
+
+    /// Sends the commands again that were put off, if it is time, or puts them off once more while the device is
+    /// being brought back in step. One whose own time is over meanwhile ends.
+    pub(super) fn resume_put_off<C: Driver, D: Dma>(&mut self, tools: &mut Tools<'_, '_, C, D>) {
+        if self.put_off.is_empty() || tools.now < self.put_off_until {
+            return;
+        }
+        let may_begin = self.machine.takes_commands();
+        for tag in self.put_off {
+            let Some(slot) = slot_mut(tools.commands, self.base, tag) else {
+                continue;
+            };
+            if tools.now >= slot.deadline {
+                Mapping::end(&mut slot.mapping, tools.dma, 0);
+                slot.outcome = Some(Err(TransportError::DeviceBusy));
+                slot.deadline = Instant::NEVER;
+                self.ended.insert(tag);
+            } else if may_begin {
+                self.machine.begin_again(tag);
+            } else {
+                continue;
+            }
+            self.put_off.remove(tag);
+        }
+        self.put_off_until = match self.put_off.is_empty() {
+            true => Instant::NEVER,
+            false => tools.now + PAUSE,
+        };
+    }
+}
+
+/// Whether the device says that it had no room for a command, and did nothing.
+fn is_full(status: ScsiStatus) -> bool {
+    matches!(status, ScsiStatus::Busy | ScsiStatus::TaskSetFull)
 }
 
 /// Leaves the first `bytes` of a list of pieces out. Returns how many pieces are left.

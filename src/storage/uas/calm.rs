@@ -4,7 +4,7 @@
 //! Called by the transport. Each does what [`Machine::begin`] and [`Machine::step`] would come to, or nothing: then the
 //! transport takes it there.
 
-use super::machine::{Machine, Mode, UasPipe};
+use super::machine::{Machine, Mode, Tried, UasPipe};
 use super::nexus::{Data, Nexus, State};
 use super::wire::Tag;
 use crate::scsi::cdb::DataPhase;
@@ -15,7 +15,7 @@ impl Machine {
     /// It stays so until [`Machine::step`] was called.
     #[must_use]
     pub fn is_calm(&self) -> bool {
-        self.is_quiet() && self.takes_commands()
+        self.is_quiet() && self.takes_commands() && self.tried == Tried::Nothing
     }
 
     /// Without streams: the device is ready for the data of a command, which are to be queued at once.

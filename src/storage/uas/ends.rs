@@ -26,13 +26,12 @@ pub(super) fn outcome_of(end: End) -> Outcome {
                 status: Status::Good,
                 moved,
             }),
-            // The device says nothing more: as if it had given the command up.
-            ScsiStatus::Busy | ScsiStatus::TaskSetFull | ScsiStatus::TaskAborted => {
-                check(Sense::ABORTED, moved)
-            }
-            ScsiStatus::CheckCondition | ScsiStatus::ReservationConflict | ScsiStatus::Other(_) => {
-                check(sense, moved)
-            }
+            // It was sent again as long as it had time.
+            ScsiStatus::Busy | ScsiStatus::TaskSetFull => Err(TransportError::DeviceBusy),
+            ScsiStatus::ReservationConflict => Err(TransportError::Reserved),
+            // The device says nothing more.
+            ScsiStatus::TaskAborted => check(Sense::ABORTED, moved),
+            ScsiStatus::CheckCondition | ScsiStatus::Other(_) => check(sense, moved),
         },
         End::Failed(Cause::Timeout) => Err(TransportError::Timeout),
         End::Failed(Cause::Neighbour) => Err(TransportError::Neighbour),
@@ -63,19 +62,20 @@ mod tests {
             moved: 7,
         };
         assert_eq!(outcome_of(status(ScsiStatus::Good)), Ok(good));
-        for code in [
-            ScsiStatus::Busy,
-            ScsiStatus::TaskSetFull,
-            ScsiStatus::TaskAborted,
+        let Ok(Completion {
+            status: Status::Check(sense),
+            ..
+        }) = outcome_of(status(ScsiStatus::TaskAborted))
+        else {
+            panic!("it is a status");
+        };
+        assert_eq!(sense.verdict(), Verdict::Retry);
+        for (code, error) in [
+            (ScsiStatus::Busy, TransportError::DeviceBusy),
+            (ScsiStatus::TaskSetFull, TransportError::DeviceBusy),
+            (ScsiStatus::ReservationConflict, TransportError::Reserved),
         ] {
-            let Ok(Completion {
-                status: Status::Check(sense),
-                ..
-            }) = outcome_of(status(code))
-            else {
-                panic!("{code:?} is a status");
-            };
-            assert_eq!(sense.verdict(), Verdict::Retry, "{code:?}");
+            assert_eq!(outcome_of(status(code)), Err(error), "{code:?}");
         }
         let refused = outcome_of(End::Failed(Cause::Refused(ResponseCode::IncorrectLun)));
         let Ok(Completion {

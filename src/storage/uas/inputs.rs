@@ -218,7 +218,8 @@ impl Transport {
         }
         let now = tools.now;
         let mut any = false;
-        for tag in self.flying.without(self.ended) {
+        self.resume_put_off(tools);
+        for tag in self.flying.without(self.ended).without(self.put_off) {
             let Some(slot) = slot_mut(tools.commands, self.base, tag) else {
                 continue;
             };
@@ -249,7 +250,7 @@ impl Transport {
 
     fn earliest(&self, commands: &mut [CommandSlot]) -> Instant {
         let task = self.task.map_or(Instant::NEVER, |(_, deadline)| deadline);
-        let mut earliest = self.operation.min(task);
+        let mut earliest = self.operation.min(task).min(self.put_off_until);
         for tag in self.flying.without(self.ended) {
             if let Some(slot) = slot_mut(commands, self.base, tag) {
                 earliest = earliest.min(slot.deadline);

@@ -27,7 +27,8 @@ use super::tasks::Task;
 use super::wire::{ResponseCode, ScsiStatus, StatusUnit, Tag, TaskFunction, UnitFault};
 use crate::host::{HostError, Outcome};
 use crate::scsi::cdb::DataPhase;
-use crate::scsi::sense::Sense;
+use crate::scsi::luns::Luns;
+use crate::scsi::sense::{Sense, Verdict};
 use crate::usb::UsbError;
 
 /// Whether the pipes have streams.
@@ -139,6 +140,17 @@ pub enum Action {
     Wait,
 }
 
+/// The highest of the functions that have brought the device back in step, since it has ended a command last.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Tried {
+    /// None was needed.
+    Nothing,
+    /// ABORT TASK.
+    Abort,
+    /// LOGICAL UNIT RESET.
+    UnitReset,
+}
+
 /// What is to be done on a pipe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum PipeWork {
@@ -189,6 +201,8 @@ pub struct Machine {
     pub(super) due: Due,
     /// The task management function under way.
     pub(super) task: Option<Task>,
+    /// Whether the device has needed a function in this episode: it is not asked for the same again.
+    pub(super) tried: Tried,
     /// Tags of commands; the two above are for task management.
     pub(super) depth: u8,
     /// The one status read is posted.
@@ -203,6 +217,8 @@ pub struct Machine {
     pub(super) bad_units: u8,
     gave_up: bool,
     said_so: bool,
+    /// Units that were reset, and of which nobody was told yet.
+    pub(super) reset_units: Luns,
     pub(super) counters: Counters,
 }
 
@@ -223,6 +239,7 @@ impl Machine {
                 abort: NONE,
             },
             task: None,
+            tried: Tried::Nothing,
             depth,
             reading: false,
             wanted: [PipeWork::None; 4],
@@ -232,6 +249,7 @@ impl Machine {
             bad_units: 0,
             gave_up: false,
             said_so: false,
+            reset_units: Luns::NONE,
             counters: Counters {
                 strays: 0,
                 bad_units: 0,
@@ -251,6 +269,18 @@ impl Machine {
     #[must_use]
     pub fn counters(&self) -> Counters {
         self.counters
+    }
+
+    /// What has brought the device back in step, if nothing has ended well or badly at it since.
+    #[must_use]
+    pub fn tried(&self) -> Tried {
+        self.tried
+    }
+
+    /// The units that were reset since it was asked last. Whatever their caches held may be lost, and the device
+    /// need not say so.
+    pub fn take_reset_units(&mut self) -> Luns {
+        core::mem::take(&mut self.reset_units)
     }
 
     /// Whether commands may begin: not while the device is being brought back in step, so that no
@@ -311,12 +341,14 @@ impl Machine {
     #[inline]
     pub fn begin(&mut self, tag: Tag, lun: u8, data: DataPhase) {
         let streams = self.mode == Mode::Streams;
+        let tried = self.tried;
         let Some(nexus) = self.nexus_mut(tag) else {
             return;
         };
         *nexus = Nexus {
             state: State::Open,
             lun,
+            tried,
             expected: data,
             data: match data {
                 DataPhase::None => Data::Done,
@@ -330,6 +362,13 @@ impl Machine {
             if data != DataPhase::None {
                 self.due.data.insert(tag);
             }
+        }
+    }
+
+    /// Begins a command again that has ended, and whose tag no other has got since.
+    pub fn begin_again(&mut self, tag: Tag) {
+        if let Some(&mut Nexus { lun, expected, .. }) = self.nexus_mut(tag) {
+            self.begin(tag, lun, expected);
         }
     }
 
@@ -390,6 +429,12 @@ impl Machine {
         };
         let end = nexus.end();
         nexus.leave();
+        match end {
+            // It says that it was reset, as it must, and nothing about whether that has helped.
+            End::Status { sense, .. } if sense.verdict() == Verdict::ResetHappened => {}
+            End::Status { .. } => self.tried = Tried::Nothing,
+            End::Failed(_) => {}
+        }
         Action::Finish(tag, end)
     }
 

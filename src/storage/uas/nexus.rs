@@ -2,7 +2,7 @@
 //!
 //! Called by [`machine`](super::machine) and [`tasks`](super::tasks) only.
 
-use super::machine::{Cause, End, UasPipe};
+use super::machine::{Cause, End, Tried, UasPipe};
 use super::wire::ScsiStatus;
 use crate::scsi::cdb::DataPhase;
 use crate::scsi::sense::Sense;
@@ -44,6 +44,8 @@ pub(super) enum Data {
 pub(super) struct Nexus {
     pub(super) state: State,
     pub(super) lun: u8,
+    /// What had been tried on the device already when the command began.
+    pub(super) tried: Tried,
     pub(super) expected: DataPhase,
     pub(super) data: Data,
     /// Bytes that were moved so far.
@@ -60,6 +62,7 @@ impl Nexus {
     pub(super) const FREE: Self = Self {
         state: State::Free,
         lun: 0,
+        tried: Tried::Nothing,
         expected: DataPhase::None,
         data: Data::Done,
         moved: 0,

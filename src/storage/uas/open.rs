@@ -52,9 +52,13 @@ impl Transport {
         };
         let unsupported = UsbError::Controller(HostError::Unsupported);
         let mut depth = Tags::new(limit).ok_or(unsupported)?.depth();
+        let mut shortage = None;
         loop {
             let (base, fits) =
                 reserve(commands, function, depth).ok_or(UsbError::TableFull(Table::Commands))?;
+            if fits < depth {
+                shortage = Some(UsbError::TableFull(Table::Commands));
+            }
             let tags = Tags::new(fits + MARGIN).ok_or(unsupported)?;
             let opened = Self::open_all(
                 bus,
@@ -68,7 +72,10 @@ impl Transport {
             );
             match opened {
                 Ok(mut transport) => {
-                    transport.task_timeout = policy.task_management;
+                    transport.shortage = shortage;
+                    // Both functions together leave half of an episode to the rungs above.
+                    let most = policy.episode.half().half();
+                    transport.task_timeout = policy.task_management.min(most);
                     return Ok(transport);
                 }
                 Err(error) => {
@@ -77,6 +84,7 @@ impl Transport {
                     if fits == 1 || !wants_memory(error) {
                         return Err(error);
                     }
+                    shortage = Some(error);
                     depth = fits - 1;
                 }
             }
@@ -126,6 +134,8 @@ impl Transport {
             base,
             flying: TagSet::EMPTY,
             marked: TagSet::EMPTY,
+            put_off: TagSet::EMPTY,
+            put_off_until: Instant::NEVER,
             ended: TagSet::EMPTY,
             overtaken: TagSet::EMPTY,
             scratch: None,
@@ -144,6 +154,7 @@ impl Transport {
             resumed: false,
             stuck: false,
             copies: CopyCount::default(),
+            shortage: None,
         })
     }
 }

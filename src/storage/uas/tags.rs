@@ -3,8 +3,9 @@
 //! A tag is taken when a command begins and given back when its nexus has certainly ended; until
 //! then no other command gets it, or a late answer would end the wrong one. Tags are handed out
 //! round and round, so that one which was just given back rests as long as possible. The tag of a
-//! command that was given up is not handed out any more while there are others: the device has said
-//! that it has forgotten it, and some send its status all the same.
+//! command that ended without a status is not handed out any more while there are others, whether it was late
+//! itself or its unit was reset for another's sake: the device has said that it has forgotten it, and some send its
+//! status all the same.
 //!
 //! | tags, of `limit` | use |
 //! |---|---|
@@ -25,6 +26,10 @@ pub const MARGIN: u8 = 2;
 
 /// The most commands in flight on a function.
 pub const MAX_DEPTH: u8 = MAX_TAGS - MARGIN;
+
+/// After so many commands within what the device has said it can hold, one more at a time is tried: it may
+/// have been full for another reason. Policy: the refusal of one of them is not felt.
+const PATIENCE: u16 = 512;
 
 /// A set of tags.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -139,6 +144,8 @@ pub struct Tags {
     depth: u8,
     /// As many commands as the device can hold: less than `depth` once it has said so.
     allowed: u8,
+    /// Commands that began since then, or since one more was allowed.
+    begun: u16,
     /// Tags up to this one were handed out in this round.
     cursor: u8,
     /// Tags of commands that were given up. They are not free.
@@ -159,6 +166,7 @@ impl Tags {
             free: TagSet::first(depth),
             depth,
             allowed: depth,
+            begun: 0,
             cursor: 0,
             resting: TagSet::EMPTY,
         })
@@ -184,9 +192,20 @@ impl Tags {
         !self.free.is_empty() && (self.allowed == self.depth || self.in_flight() < self.allowed)
     }
 
-    /// The device had no room for one command more than are in flight now.
-    pub fn lower(&mut self) {
-        self.allowed = self.in_flight().clamp(1, self.allowed);
+    /// The device had no room for one command more beside so many.
+    pub fn lower(&mut self, beside: u8) {
+        self.allowed = beside.clamp(1, self.allowed);
+        self.begun = 0;
+    }
+
+    /// One more command has begun within what the device can hold.
+    #[cold]
+    fn count_towards_more(&mut self) {
+        self.begun += 1;
+        if self.begun >= PATIENCE {
+            self.begun = 0;
+            self.allowed += 1;
+        }
     }
 
     /// Takes a tag for a command, one of `allowed`.
@@ -200,6 +219,9 @@ impl Tags {
         let tag = fresh.lowest().or(candidates.lowest())?;
         self.free.remove(tag);
         self.cursor = tag.number() as u8;
+        if self.allowed != self.depth {
+            self.count_towards_more();
+        }
         Some(tag)
     }
 
@@ -303,16 +325,35 @@ mod tests {
     fn a_device_that_is_full_gets_no_more_than_it_had() {
         let mut tags = Tags::new(8).unwrap();
         let taken = [1, 2, 3].map(|_| tags.take(all()).unwrap());
+        tags.lower(2);
+        assert!(!tags.is_available(), "it is sent again itself");
         tags.give_back(taken[2]);
-        tags.lower();
         assert!(!tags.is_available());
         assert_eq!(tags.take(all()), None);
         tags.give_back(taken[1]);
         assert!(tags.is_available());
         tags.give_back(taken[0]);
-        tags.lower();
+        tags.lower(0);
         assert!(tags.take(all()).is_some(), "one is always allowed");
         assert!(!tags.is_available());
+    }
+
+    #[test]
+    fn a_device_that_was_full_once_gets_more_again_after_a_while_one_by_one() {
+        let mut tags = Tags::new(5).unwrap();
+        let tag = tags.take(all()).unwrap();
+        tags.lower(0);
+        tags.give_back(tag);
+        let mut at_once = || {
+            let taken: Vec<Tag> = core::iter::from_fn(|| tags.take(all())).collect();
+            for tag in &taken {
+                tags.give_back(*tag);
+            }
+            taken.len()
+        };
+        let depths: Vec<usize> = (0..2000).map(|_| at_once()).collect();
+        assert_eq!((depths[0], depths[500], depths[1999]), (1, 1, 3));
+        assert!(depths.is_sorted() && depths.contains(&2));
     }
 
     #[test]
@@ -363,8 +404,8 @@ mod tests {
         let mut tags = Tags::new(6).unwrap();
         for _ in 0..12 {
             let tag = tags.take(all()).unwrap();
+            tags.lower(0);
             tags.give_back(tag);
-            tags.lower();
             assert!(tags.is_available());
             let tag = tags.take(all()).unwrap();
             tags.give_back(tag);

@@ -7,6 +7,10 @@
 //! | that is refused, or has no answer | a reset of the port, by the stack | all |
 //! | a pipe cannot be made usable, the command pipe fails, OVERLAPPED TAG | the same at once | all |
 //!
+//! Each function is tried once in an episode: a command that was begun after ABORT TASK has helped, and is late as
+//! well, has its unit reset at once; one that was begun after that, its port. An episode is over when the device
+//! ends a command, be it badly, unless all that it says is that it was reset.
+//!
 //! The data of a command that is aborted are taken back first: a device that gives a command up may
 //! forget that data of it wait at the host (QEMU 7.2's dies of that), and no other host is known to
 //! leave them there. What moves no data is aborted at once.
@@ -17,7 +21,7 @@
 //!
 //! Called by [`machine`](super::machine). Read UAS §6.2.3 and SAM-5 §7.
 
-use super::machine::{Cause, Machine};
+use super::machine::{Cause, Machine, Tried};
 use super::nexus::{Data, Nexus, State};
 use super::tags::TagSet;
 use super::wire::{ResponseCode, Tag, TaskFunction};
@@ -155,7 +159,10 @@ impl Machine {
     fn aborted(&mut self, target: Tag, task: Task, code: ResponseCode) {
         let state = self.nexus_mut(target).map(|nexus| nexus.state);
         match state {
-            Some(State::Aborting(cause)) if code.is_done() => self.release(target, cause),
+            Some(State::Aborting(cause)) if code.is_done() => {
+                self.tried = self.tried.max(Tried::Abort);
+                self.release(target, cause);
+            }
             Some(State::Aborting(_)) => self.next_rung(task.rung, task.lun),
             // It has ended by itself meanwhile.
             _ => self.let_go(target),
@@ -164,6 +171,8 @@ impl Machine {
 
     /// All commands of a unit are dead.
     fn unit_was_reset(&mut self, lun: u8) {
+        self.reset_units = self.reset_units.with(lun);
+        self.tried = Tried::UnitReset;
         for tag in TagSet::first(self.depth) {
             let Some(nexus) = self.nexus_mut(tag).filter(|nexus| nexus.lun == lun) else {
                 continue;
@@ -203,16 +212,25 @@ impl Machine {
             let Some(nexus) = self.nexus_mut(tag) else {
                 continue;
             };
-            let lun = nexus.lun;
+            let (lun, tried) = (nexus.lun, nexus.tried);
             match (nexus.state, nexus.data) {
                 (State::Aborting(_), Data::Queued) => continue,
-                (State::Aborting(_), _) => {
-                    self.counters.aborts = self.counters.aborts.wrapping_add(1);
-                    self.begin_task(Rung::AbortTask(tag), lun);
-                }
+                (State::Aborting(_), _) => self.first_rung(tag, lun, tried),
                 _ => self.let_go(tag),
             }
             self.due.abort.remove(tag);
+        }
+    }
+
+    /// Begins with the first function that was not tried before the command, in this episode.
+    fn first_rung(&mut self, tag: Tag, lun: u8, tried: Tried) {
+        match tried.min(self.tried) {
+            Tried::Nothing => {
+                self.counters.aborts = self.counters.aborts.wrapping_add(1);
+                self.begin_task(Rung::AbortTask(tag), lun);
+            }
+            Tried::Abort => self.next_rung(Rung::AbortTask(tag), lun),
+            Tried::UnitReset => self.give_up(),
         }
     }
 

@@ -12,18 +12,19 @@
 //! command unit quietly, but for one in `QUIET` that tells the controller's driver how far it is. While
 //! others are in flight the controller is told of some commands at once, by [`Transport::kick`].
 
-use super::machine::{Counters, Machine, Mode};
+use super::machine::{Counters, Machine, Mode, Tried};
 use super::memory::{CommandSlot, Layout, slot_mut};
 use super::tags::{MAX_TAGS, TagSet, Tags};
 use super::wire::{Attribute, CommandUnit, Tag};
 use crate::dma::{Allocation, DataDirection, Dma, Mapping, Segment, SegmentRules};
 use crate::host::HostError;
 use crate::scsi::cdb::DataPhase;
+use crate::scsi::luns::Luns;
 use crate::scsi::transport::{Client, DataPlace, Ended, Request, SCRATCH, TransportError};
 use crate::storage::bot::transport::CopyCount;
 use crate::time::{Duration, Instant};
 use crate::usb::operation::Operation;
-use crate::usb::{Bus, Driver, Pipe};
+use crate::usb::{Bus, Driver, Pipe, UsbError};
 
 /// Command units in a row that are sent without an event.
 pub(super) const QUIET: u8 = 7;
@@ -78,9 +79,11 @@ pub struct Transport {
     pub(super) base: u16,
     /// Commands in flight.
     pub(super) flying: TagSet,
-    /// Commands whose end says something about tags: those that the device had no room for, and those
-    /// that were given up.
+    /// Commands that ended without a status: their tags rest.
     pub(super) marked: TagSet,
+    /// Commands that the device had no room for, and when they are sent again.
+    pub(super) put_off: TagSet,
+    pub(super) put_off_until: Instant,
     /// Commands that have ended, and whose end was not taken yet.
     pub(super) ended: TagSet,
     /// Commands that were in flight when another one was given up because it was late: if they are
@@ -112,6 +115,8 @@ pub struct Transport {
     pub(super) resumed: bool,
     pub(super) stuck: bool,
     pub(super) copies: CopyCount,
+    /// What was short for more commands in flight.
+    pub(super) shortage: Option<UsbError>,
 }
 
 /// What the function asks.
@@ -129,6 +134,12 @@ impl Transport {
         !self.machine.takes_commands()
     }
 
+    /// What has brought the device back in step, if it has ended no command since.
+    #[must_use]
+    pub fn tried(&self) -> Tried {
+        self.machine.tried()
+    }
+
     /// Whether the pipes have streams.
     #[must_use]
     pub fn mode(&self) -> Mode {
@@ -139,6 +150,12 @@ impl Transport {
     #[must_use]
     pub fn depth(&self) -> u8 {
         self.tags.depth()
+    }
+
+    /// What was short when it was opened, where more commands in flight would have been allowed.
+    #[must_use]
+    pub fn shortage(&self) -> Option<UsbError> {
+        self.shortage
     }
 
     /// When [`Transport::deadline_passed`] is due.
@@ -294,6 +311,7 @@ impl Transport {
             tag,
             lun: request.lun,
             attribute: Attribute::Simple,
+            priority: 0,
             cdb: request.command.cdb,
         };
         let at = self.layout.unit(tag);
@@ -362,10 +380,7 @@ impl Transport {
         self.tags.give_back(tag);
         if self.marked.contains(tag) {
             self.marked.remove(tag);
-            match outcome {
-                Ok(_) => self.tags.lower(),
-                Err(_) => self.tags.rest(tag, self.bouncing),
-            }
+            self.tags.rest(tag, self.bouncing);
             self.note_calm();
         }
         if self.scratch == Some(tag) {
@@ -396,6 +411,12 @@ impl Transport {
         core::mem::take(&mut self.resumed)
     }
 
+    /// The units that were reset since it was asked last, for the sake of commands that did not end.
+    #[inline]
+    pub fn take_reset_units(&mut self) -> Luns {
+        self.machine.take_reset_units()
+    }
+
     /// Whether the device must be closed for the commands under way to end: `true` once.
     pub fn take_stuck(&mut self) -> bool {
         if self.stuck {
@@ -411,6 +432,7 @@ impl Transport {
         self.calm = false;
         self.deadline = Instant::NEVER;
         self.waiting = None;
+        self.put_off = TagSet::EMPTY;
     }
 
     /// The controller has let go of the device: takes the next command that was under way, whose

@@ -70,6 +70,10 @@ pub struct CommandUnit {
     pub lun: u8,
     /// Its place among others.
     pub attribute: Attribute,
+    /// Its priority among those of the same attribute, 1 (highest) to 15; 0: as the device likes. Only the
+    /// four bits that it has go out.
+    #[doc(alias = "COMMAND PRIORITY")]
+    pub priority: u8,
     /// The command itself.
     pub cdb: Cdb,
 }
@@ -88,7 +92,7 @@ impl CommandUnit {
         let block = self.cdb.to_number();
         [
             Self::IDENTIFIER as u32 | tag << 16,
-            self.attribute.code() as u32,
+            (self.attribute.code() | (self.priority & 0x0f) << 3) as u32,
             (self.lun as u32) << 8,
             0,
             block as u32,

@@ -24,6 +24,7 @@ fn a_command_unit_has_the_bytes_of_its_table() {
         tag: tag(0x0102),
         lun: 3,
         attribute: Attribute::Simple,
+        priority: 0,
         cdb: cdb::inquiry().cdb,
     };
     let expected = [
@@ -46,9 +47,24 @@ fn the_attribute_stands_in_the_low_bits_of_byte_4() {
             tag: tag(1),
             lun: 0,
             attribute,
+            priority: 0,
             cdb: cdb::test_unit_ready().cdb,
         };
         assert_eq!(unit.to_bytes()[4], code);
+    }
+}
+
+#[test]
+fn the_priority_stands_in_the_four_bits_above_the_attribute() {
+    for (priority, byte) in [(0, 0x02), (1, 0x0a), (15, 0x7a), (0xf3, 0x1a)] {
+        let unit = CommandUnit {
+            tag: tag(1),
+            lun: 0,
+            attribute: Attribute::Ordered,
+            priority,
+            cdb: cdb::test_unit_ready().cdb,
+        };
+        assert_eq!(unit.to_bytes()[4], byte, "{priority:#04x}");
     }
 }
 

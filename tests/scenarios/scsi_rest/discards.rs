@@ -7,7 +7,7 @@ use rootport_models::device::UasScript;
 use rootport_models::device::scsi::{LogicalUnit, Provisioning, Sense, pattern};
 use rootport_models::device::uas::{What, on};
 
-use super::{Handle, bulk_only, details, over_both, uas};
+use super::{Handle, bulk_only, details, over_both, trusting, uas};
 use crate::controller::LINKS;
 use crate::rig::{Rig, port_for};
 
@@ -143,14 +143,31 @@ fn a_buffer_that_is_not_one_block_is_not_written_anywhere() {
 }
 
 #[test]
-fn a_disk_that_minds_write_same_says_so_once() {
-    over_both(&LogicalUnit::disk(16_384, 512), |mut rig, disk, handle| {
+fn a_trusted_disk_that_minds_write_same_says_so_once() {
+    let unit = || LogicalUnit::disk(16_384, 512);
+    for (mut rig, disk, handle) in [bulk_only(trusting(), unit()), uas(trusting(), unit())] {
         let block = rig.machine.buffer(512, 0);
-        let refused = rig.host.disk(disk).write_same(Lba(0), 8, &block);
-        assert_eq!(refused, Err(UNKNOWN));
-        assert_eq!(handle.sent(WRITE_SAME).len(), 1);
+        for _ in 0..2 {
+            let refused = rig.host.disk(disk).write_same(Lba(0), 8, &block);
+            assert_eq!(refused, Err(UNKNOWN));
+            assert_eq!(
+                handle.sent(WRITE_SAME).len(),
+                1,
+                "its refusal is remembered"
+            );
+        }
         rig.check(disk, 0, 8);
-    });
+    }
+}
+
+#[test]
+fn a_uas_disk_that_does_not_say_that_it_has_write_same_is_not_sent_any() {
+    let (mut rig, disk, handle) = uas(Rig::default(), LogicalUnit::disk(16_384, 512));
+    let block = rig.machine.buffer(512, 0);
+    let refused = rig.host.disk(disk).write_same(Lba(0), 8, &block);
+    assert_eq!(refused, Err(UNKNOWN));
+    assert!(handle.sent(WRITE_SAME).is_empty());
+    rig.check(disk, 0, 8);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use rootport_models::device::{Script, UasScript};
 
 use super::{PATIENCE, READ, WRITE, all_good, plugged, submit, through};
 use crate::controller::LINKS;
-use crate::rig::OTHER_PORT;
+use crate::rig::{OTHER_PORT, port_for};
 
 const FLUSH: u8 = 0x35;
 
@@ -80,16 +80,28 @@ fn a_status_for_a_tag_that_nobody_has_is_ignored_and_its_own_command_aborted() {
 #[test]
 fn field_case_23_a_status_that_comes_long_after_its_command_was_given_up_is_ignored() {
     // The device knows no abort, so the command stays; its status comes when the unit was reset.
-    for delay in [10_001, 11_000, 12_500, 15_000, 30_000] {
+    for delay in [10_010, 11_000, 12_500, 15_000, 30_000] {
         for &link in LINKS {
             let late = What::DelayStatus(delay * 1_000_000);
             let manners = Manners {
                 abort: TaskManner::Refuses(0x04),
+                unit_reset: TaskManner::LeavesStatus,
                 ..Manners::default()
             };
             let script = UasScript::new().fault(on(READ, late).after(1).times(1));
-            let (_, _, results) = through(link, script.manners(manners));
+            let (mut rig, device, results) = through(link, script.manners(manners));
             assert!(all_good(&results), "{delay} ms, {link:?}: {results:?}");
+            rig.run(Duration::from_secs(30));
+            let disk = rig.units_at(port_for(link))[0].id;
+            for lba in 0..32 {
+                rig.check(disk, 300 + lba, 1);
+            }
+            // With streams it waits on its own, on which nothing is read while the tag rests.
+            let uas = rig.host.uas(disk).expect("it is used over UAS");
+            let fetched = usize::from(!uas.streams);
+            assert_eq!(device.leftovers().len(), fetched, "{delay} ms, {link:?}");
+            assert_eq!(uas.counters.strays as usize, fetched);
+            assert_eq!((uas.counters.aborts, uas.counters.unit_resets), (1, 1));
         }
     }
 }

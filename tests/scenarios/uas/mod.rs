@@ -3,6 +3,9 @@
 
 mod bad_input;
 mod field_cases;
+mod full;
+mod losses;
+mod rungs;
 
 use crate::controller::LINKS;
 use crate::rig::{OTHER_PORT, Rig, port_for};
@@ -25,7 +28,11 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(10 + 20 + 20);
 
 /// A disk at this link, ready.
 pub(crate) fn plugged(link: Link, script: UasScript) -> (Rig, DiskId, UasDisk) {
-    let mut rig = Rig::default();
+    plugged_into(Rig::default(), link, script)
+}
+
+/// The same on this rig.
+pub(crate) fn plugged_into(mut rig: Rig, link: Link, script: UasScript) -> (Rig, DiskId, UasDisk) {
     let device = script.speed(link).build();
     let disk = rig.disk(port_for(link), device.clone());
     (rig, disk, device)
@@ -210,8 +217,11 @@ fn field_case_23_a_status_that_comes_while_its_command_is_aborted_ends_it_well()
             ..Manners::default()
         };
         let script = UasScript::new().fault(on(READ, late).after(1).times(1));
-        let (_, _, results) = through(link, script.manners(manners));
+        let (_, device, results) = through(link, script.manners(manners));
         assert!(all_good(&results), "{results:?}");
+        let exchanges = device.exchanges();
+        let reads = exchanges.iter().filter(|one| one.cdb[0] == READ).count();
+        assert_eq!(reads, 1 + 4, "none is issued again, {link:?}");
     }
 }
 

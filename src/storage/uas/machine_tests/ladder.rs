@@ -211,6 +211,48 @@ fn late_commands_are_aborted_one_after_the_other() {
     assert_eq!(machine.counters().aborts, 2);
 }
 
+/// The device ends a command, and with it the episode.
+fn end_one(machine: &mut Machine) {
+    machine.begin(tag(1), 0, DataPhase::None);
+    drain(machine);
+    machine.step(heard(good(1)));
+    drain(machine);
+    assert_eq!(machine.tried(), Tried::Nothing);
+}
+
+#[test]
+fn each_function_is_tried_once_until_the_device_ends_a_command() {
+    let mut machine = begun(Mode::Ready, &[(1, DataPhase::None), (2, DataPhase::None)]);
+    let succeeded = |number| heard(response(number, ResponseCode::Complete));
+    machine.step(Input::Late(tag(1)));
+    assert_eq!(drain(&mut machine), [abort_task(1)]);
+    machine.step(succeeded(ABORT));
+    drain(&mut machine);
+    // What was in flight beside it is late of the same fault.
+    machine.step(Input::Late(tag(2)));
+    assert_eq!(drain(&mut machine), [abort_task(2)]);
+    machine.step(succeeded(ABORT));
+    drain(&mut machine);
+    // What was begun behind it is not.
+    machine.begin(tag(3), 0, DataPhase::None);
+    drain(&mut machine);
+    machine.step(Input::Late(tag(3)));
+    assert_eq!(drain(&mut machine), [unit_reset()]);
+    machine.step(succeeded(RESET));
+    drain(&mut machine);
+    let mut well = machine;
+    machine.begin(tag(4), 0, DataPhase::None);
+    drain(&mut machine);
+    machine.step(Input::Late(tag(4)));
+    assert_eq!(drain(&mut machine), [Action::GiveUp]);
+    // Had it ended one, all would begin anew.
+    end_one(&mut well);
+    well.begin(tag(4), 0, DataPhase::None);
+    drain(&mut well);
+    well.step(Input::Late(tag(4)));
+    assert_eq!(drain(&mut well), [abort_task(4)]);
+}
+
 #[test]
 fn a_function_that_had_no_answer_keeps_its_tag_until_the_answer_comes() {
     let mut machine = begun(Mode::Ready, &[(1, READ), (2, READ)]);
@@ -220,6 +262,7 @@ fn a_function_that_had_no_answer_keeps_its_tag_until_the_answer_comes() {
     drain(&mut machine);
     machine.step(heard(response(RESET, ResponseCode::Complete)));
     drain(&mut machine);
+    end_one(&mut machine);
     // ABORT TASK's tag is not sure: the next late command has its unit reset at once.
     machine.begin(tag(3), 0, READ);
     drain(&mut machine);
@@ -227,6 +270,7 @@ fn a_function_that_had_no_answer_keeps_its_tag_until_the_answer_comes() {
     assert_eq!(drain(&mut machine), [unit_reset()]);
     machine.step(heard(response(RESET, ResponseCode::Complete)));
     drain(&mut machine);
+    end_one(&mut machine);
     // Its late answer makes it good again.
     machine.step(heard(response(ABORT, ResponseCode::Complete)));
     drain(&mut machine);

@@ -292,6 +292,18 @@ fn a_bridge_may_lose_its_cache_already_at_a_bus_reset_and_says_so() {
 }
 
 #[test]
+fn a_bridge_may_lose_its_cache_at_a_reset_of_its_unit_alone() {
+    for (loss, lost) in [(CacheLoss::UnitReset, 1), (CacheLoss::BusReset, 0)] {
+        let mut target = quiet(LogicalUnit::disk(64, 512).write_cache(loss));
+        let cdb = [0x2a, 0, 0, 0, 0, 6, 0, 0, 1, 0];
+        assert_eq!(target.write(0, 0, &cdb, &[2; 512]).failure, None);
+        target.units[0].unit_reset();
+        assert_eq!(target.units[0].image.lost(), lost, "{loss:?}");
+        assert_eq!(failure(&target.execute(0, 0, &TEST)), None);
+    }
+}
+
+#[test]
 fn vital_pages_are_listed_and_each_listed_page_exists() {
     let mut target = quiet(LogicalUnit::disk(2048, 512));
     let list = data(target.execute(0, 0, &[0x12, 1, 0, 0, 255, 0]));

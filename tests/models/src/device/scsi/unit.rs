@@ -20,6 +20,8 @@ pub enum CacheLoss {
     PowerCycle,
     /// Already at a bus reset: the bridge restarts.
     BusReset,
+    /// Already at LOGICAL UNIT RESET.
+    UnitReset,
 }
 
 /// What the unit makes of forced unit access.
@@ -370,7 +372,7 @@ impl LogicalUnit {
     }
 
     pub(super) fn bus_reset(&mut self) {
-        if self.cache_loss == CacheLoss::BusReset && self.image.is_cached() {
+        if self.cache_loss != CacheLoss::PowerCycle && self.image.is_cached() {
             self.image.drop_cache();
             self.state.attentions.clear();
             self.raise(Sense::RESET);
@@ -378,5 +380,12 @@ impl LogicalUnit {
             self.raise(self.reset_sense);
         }
         self.state.kept = None;
+    }
+
+    /// LOGICAL UNIT RESET: the caller raises the attention for it (SAM-5 §5.14), or does not.
+    pub(in crate::device) fn unit_reset(&mut self) {
+        if self.cache_loss == CacheLoss::UnitReset {
+            self.image.drop_cache();
+        }
     }
 }

@@ -212,6 +212,12 @@ impl UasDisk {
         self.lock().function.tasks.clone()
     }
 
+    /// The tags of statuses that were fetched although their commands had been given up, oldest first.
+    #[must_use]
+    pub fn leftovers(&self) -> Vec<u16> {
+        self.lock().function.leftovers.clone()
+    }
+
     /// The most commands that the device had at the same time.
     #[must_use]
     pub fn deepest(&self) -> usize {

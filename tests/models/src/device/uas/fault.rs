@@ -98,6 +98,8 @@ pub enum TaskManner {
     Works,
     /// It carries it out, and sends the status of a command that had ended by then all the same.
     LeavesStatus,
+    /// It carries it out, and tells the next command of a unit that was reset nothing of it.
+    WithoutAttention,
     /// It answers with this response code and does nothing.
     Refuses(u8),
     /// It never answers, and does nothing.

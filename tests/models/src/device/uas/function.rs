@@ -73,6 +73,7 @@ impl Uas {
             stream: tag,
             bytes: wire::ready(tag, to_host),
             opens: Some(tag),
+            is_leftover: false,
         });
     }
 
@@ -290,6 +291,9 @@ impl Uas {
         let Some(unit) = place.and_then(|place| self.outgoing.remove(place)) else {
             return Given::Busy;
         };
+        if unit.is_leftover {
+            self.leftovers.push(unit.stream);
+        }
         if let Some(tag) = unit.opens
             && let Some(command) = self.commands.iter_mut().find(|command| command.tag == tag)
         {

@@ -88,6 +88,9 @@ pub(super) struct Outgoing {
     pub(super) bytes: Vec<u8>,
     /// The data phase that it opens.
     pub(super) opens: Option<u16>,
+    /// It is the status of a command that was given up: the device sends it all the same, and believes that
+    /// the tag is free.
+    pub(super) is_leftover: bool,
 }
 
 /// The function of a UAS disk.
@@ -103,6 +106,8 @@ pub struct Uas {
     pub exchanges: Vec<Exchange>,
     /// All task management functions that came, oldest first.
     pub tasks: Vec<Task>,
+    /// The tags of statuses that were fetched although their commands had been given up, oldest first.
+    pub leftovers: Vec<u16>,
     /// Streams at SuperSpeed.
     pub(super) streams: u16,
     pub(super) commands: Vec<Running>,
@@ -141,6 +146,7 @@ impl Uas {
             manners: Manners::default(),
             exchanges: Vec::new(),
             tasks: Vec::new(),
+            leftovers: Vec::new(),
             streams,
             commands: Vec::new(),
             outgoing: VecDeque::new(),
@@ -217,6 +223,7 @@ impl Uas {
             stream,
             bytes,
             opens: None,
+            is_leftover: false,
         });
     }
 
@@ -247,7 +254,8 @@ impl Uas {
             wire.violations.record(wire.now, "UAS §4.2", text);
         }
         let in_use = self.commands.iter().any(|command| command.tag == tag);
-        let said = self.outgoing.iter().any(|unit| unit.stream == tag);
+        let mut outgoing = self.outgoing.iter();
+        let said = outgoing.any(|unit| unit.stream == tag && !unit.is_leftover);
         if in_use || said {
             let text = format!("tag {tag} is in use");
             wire.violations.record(wire.now, "UAS §4.2", text);
@@ -346,17 +354,19 @@ impl Uas {
         let code = match manner {
             TaskManner::Ignores => return,
             TaskManner::Refuses(code) => code,
-            TaskManner::Works | TaskManner::LeavesStatus if task.function == 0x01 => {
-                self.forget(|tag, lun| tag == task.target && lun == task.lun);
-                if manner == TaskManner::Works {
-                    self.outgoing.retain(|unit| unit.stream != task.target);
-                }
+            TaskManner::Works | TaskManner::LeavesStatus | TaskManner::WithoutAttention
+                if task.function == 0x01 =>
+            {
+                self.forget(manner, |tag, lun| tag == task.target && lun == task.lun);
                 0x00
             }
-            TaskManner::Works | TaskManner::LeavesStatus => {
-                self.forget(|_, lun| lun == task.lun);
+            TaskManner::Works | TaskManner::LeavesStatus | TaskManner::WithoutAttention => {
+                self.forget(manner, |_, lun| lun == task.lun);
                 if let Some(unit) = self.target.units.get_mut(usize::from(task.lun)) {
-                    unit.raise(Sense::RESET);
+                    unit.unit_reset();
+                    if manner != TaskManner::WithoutAttention {
+                        unit.raise(Sense::RESET);
+                    }
                 }
                 0x00
             }
@@ -364,8 +374,9 @@ impl Uas {
         self.say(now, task.tag, wire::response(task.tag, code));
     }
 
-    /// Gives commands up, also those whose status was not fetched yet: nothing more is heard of them.
-    fn forget(&mut self, which: impl Fn(u16, u8) -> bool) {
+    /// Gives commands up, also those whose status was not fetched yet: nothing more is heard of them, or no
+    /// more than that.
+    fn forget(&mut self, manner: TaskManner, which: impl Fn(u16, u8) -> bool) {
         let running = self.commands.iter();
         let running = running.map(|command| (command.tag, command.lun));
         let ended = self.outgoing.iter().filter_map(|unit| {
@@ -379,7 +390,12 @@ impl Uas {
             .map(|(tag, _)| tag)
             .collect();
         self.commands.retain(|command| !gone.contains(&command.tag));
-        self.outgoing.retain(|unit| !gone.contains(&unit.stream));
+        let is_status = |unit: &Outgoing| unit.opens.is_none() && unit.bytes.first() == Some(&0x03);
+        self.outgoing.retain_mut(|unit| {
+            let is_gone = gone.contains(&unit.stream);
+            unit.is_leftover |= is_gone && is_status(unit);
+            !is_gone || unit.is_leftover && manner == TaskManner::LeavesStatus
+        });
         for turn in &mut self.turn {
             if turn.is_some_and(|tag| gone.contains(&tag)) {
                 *turn = None;

@@ -288,6 +288,27 @@ fn a_unit_reset_ends_all_commands_of_the_unit_and_is_told_of() {
     assert_eq!((sense[6], sense[18], sense[28]), (2, 6, 0x29));
 }
 
+#[test]
+fn a_device_that_leaves_statuses_sends_them_after_its_answer_and_takes_the_tag_again() {
+    for function in [0x01, 0x08] {
+        let mut bench = Bench::new(Link::High);
+        bench.settle();
+        bench.uas.manners.abort = TaskManner::LeavesStatus;
+        bench.uas.manners.unit_reset = TaskManner::LeavesStatus;
+        let late = What::DelayStatus(100 * MILLISECOND);
+        bench.uas.faults.push(on(0x28, late).times(1));
+        bench.command(2, READ_ONE);
+        assert_eq!(bench.status(0).unwrap(), [0x06, 0, 0, 2]);
+        assert!(bench.data(0, 512).is_some());
+        bench.task(9, function, 2);
+        assert_eq!(bench.status(0).unwrap()[..4], [0x04, 0, 0, 9]);
+        bench.now += 200 * MILLISECOND;
+        bench.command(2, WRITE_ONE);
+        assert_eq!(bench.status(0).unwrap()[..4], [0x03, 0, 0, 2]);
+        assert_eq!(bench.uas.leftovers, [2]);
+    }
+}
+
 /// Whether a unit is the one that a fault should make.
 type Expected = fn(&[u8]) -> bool;
 
