@@ -11,8 +11,8 @@ use super::emergency::EmergencyStop;
 use super::traits::{Devices, Endpoints, HostController, Hubs, RootPorts};
 use super::types::{
     Addressing, Attachment, Capabilities, DeviceHandle, EndpointConfig, EndpointHandle, Event,
-    Handling, HostError, HubInfo, PortProtocol, PortStatus, Requirement, RootPort, Sequence, Token,
-    Transfer, TransferEnd,
+    Exchange, Handling, HostError, HubInfo, PortProtocol, PortStatus, Requirement, RootPort,
+    Sequence, Token, Transfer, TransferEnd,
 };
 #[cfg(feature = "xhci")]
 use super::xhci::Xhci;
@@ -260,6 +260,11 @@ impl<B: Bus> Endpoints for Controller<'_, B> {
         segment: Segment,
     ) -> Result<(), HostError> {
         pass!(self, driver => driver.hold_segment(endpoint, token, segment))
+    }
+
+    #[inline(always)]
+    fn send_exchange(&mut self, exchange: &Exchange) -> Result<(), HostError> {
+        pass!(self, driver => driver.send_exchange(exchange))
     }
 
     #[inline]
