@@ -12,8 +12,8 @@ use super::fault::HostError;
 use super::traits::{Devices, Endpoints, HostController, Hubs, RootPorts};
 use super::types::{
     Addressing, Attachment, Capabilities, DeviceHandle, EndpointConfig, EndpointHandle, Event,
-    Handling, HubInfo, PortProtocol, PortStatus, Requirement, RootPort, Sequence, Token, Transfer,
-    TransferEnd,
+    Exchange, Handling, HubInfo, PortProtocol, PortStatus, Requirement, RootPort, Sequence, Token,
+    Transfer, TransferEnd,
 };
 #[cfg(feature = "xhci")]
 use super::xhci::Xhci;
@@ -261,6 +261,11 @@ impl<B: Bus> Endpoints for Controller<'_, B> {
         segment: Segment,
     ) -> Result<(), HostError> {
         pass!(self, driver => driver.hold_segment(endpoint, token, segment))
+    }
+
+    #[inline(always)]
+    fn send_exchange(&mut self, exchange: &Exchange) -> Result<(), HostError> {
+        pass!(self, driver => driver.send_exchange(exchange))
     }
 
     #[inline]

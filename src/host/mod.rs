@@ -20,6 +20,6 @@ pub use fault::{CapabilityField, ControllerFault, HostError, Slice};
 pub use traits::{Devices, Endpoints, HostController, Hubs, RootPorts};
 pub use types::{
     Addressing, Attachment, Capabilities, DeviceHandle, EndpointConfig, EndpointHandle,
-    EndpointKind, Event, Handling, HubInfo, Outcome, PortProtocol, PortStatus, Report, Requirement,
-    RootPort, Sequence, Token, Transfer, TransferEnd, Translator,
+    EndpointKind, Event, Exchange, Handling, HubInfo, Outcome, PortProtocol, PortStatus, Report,
+    Requirement, RootPort, Sequence, StatusReading, Token, Transfer, TransferEnd, Translator,
 };

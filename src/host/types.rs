@@ -214,6 +214,42 @@ impl Handling {
     }
 }
 
+/// The transfers of a Bulk-Only command, where each is one segment: the wrapper, the data, and the status
+/// behind them.
+#[derive(Clone, Copy, Debug)]
+pub struct Exchange {
+    /// Takes the wrapper, and data to the device.
+    pub outward: EndpointHandle,
+    /// Takes data from the device, and the status.
+    pub inward: EndpointHandle,
+    /// The core's names for the wrapper, the data and the status.
+    pub tokens: [Token; 3],
+    /// The wrapper. Its end is told only if it is none that was hoped for ([`Report::Unexpected`]).
+    pub wrapper: Segment,
+    /// The data.
+    pub data: Segment,
+    /// Which way they go.
+    pub direction: Direction,
+    /// When their end is told.
+    pub report: Report,
+    /// Room for the status. Its end is told in any case.
+    pub status: Segment,
+    /// When the controller may read it.
+    pub reading: StatusReading,
+}
+
+/// When the status of an [`Exchange`] is read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StatusReading {
+    /// It is queued with the others.
+    Behind,
+    /// It is queued, but kept from the controller as by
+    /// [`Endpoints::hold_segment`](super::Endpoints::hold_segment). Only behind data from the device.
+    Held,
+    /// It is not queued: somebody will do that later.
+    Later,
+}
+
 /// A transfer to submit.
 #[derive(Clone, Copy, Debug)]
 pub struct Transfer<'t> {

@@ -13,8 +13,8 @@ use super::trb::Trb;
 use super::{Xhci, context, device_at, endpoint_at};
 use crate::dma::{Allocation, Pool, Segment, release};
 use crate::host::{
-    DeviceHandle, EndpointConfig, EndpointHandle, EndpointKind, Endpoints, Handling, HostError,
-    Sequence, Token, Transfer, TransferEnd,
+    DeviceHandle, EndpointConfig, EndpointHandle, EndpointKind, Endpoints, Exchange, Handling,
+    HostError, Report, Sequence, StatusReading, Token, Transfer, TransferEnd,
 };
 use crate::mmio::Bus;
 use crate::time::Instant;
@@ -234,6 +234,15 @@ impl EndpointRecord {
         }
     }
 
+    /// Its ring, if it takes transfers now and has no streams.
+    #[inline]
+    fn plain_ring(&mut self) -> Result<&mut TransferRing, HostError> {
+        if self.state != EndpointState::Running || self.work != EndpointWork::Idle {
+            return Err(self.refusal());
+        }
+        self.transfers.as_mut().ok_or(HostError::Unsupported)
+    }
+
     /// Whether it takes transfers for this handle now.
     #[inline(always)]
     fn takes_transfers(&self, handle: EndpointHandle) -> bool {
@@ -355,6 +364,48 @@ impl<B: Bus> Endpoints for Xhci<'_, B> {
             true => Ok(()),
             false => Err(HostError::QueueFull),
         }
+    }
+
+    /// Finds each endpoint once, and tells the controller of all that is queued on one at once.
+    #[inline(never)]
+    fn send_exchange(&mut self, exchange: &Exchange) -> Result<(), HostError> {
+        let [wrapper, data, status] = exchange.tokens;
+        let (outward, inward) = (exchange.outward, exchange.inward);
+        let quiet = Handling::outward(Report::Unexpected);
+        let records = &mut self.records;
+        let endpoint = endpoint_at(self.endpoints, outward)?;
+        let (slot, dci) = (endpoint.slot, endpoint.dci);
+        let ring = endpoint.plain_ring()?;
+        ring.submit_whole(records, wrapper, exchange.wrapper, quiet)?;
+        if exchange.direction == Direction::Out {
+            let handling = Handling::outward(exchange.report);
+            ring.submit_whole(records, data, exchange.data, handling)?;
+        }
+        release();
+        self.blocks.ring(slot, dci, 0);
+        if (exchange.direction, exchange.reading) == (Direction::Out, StatusReading::Later) {
+            return Ok(());
+        }
+        let endpoint = endpoint_at(self.endpoints, inward)?;
+        let (slot, dci) = (endpoint.slot, endpoint.dci);
+        let ring = endpoint.plain_ring()?;
+        if exchange.direction == Direction::In {
+            let handling = Handling::inward(exchange.report);
+            ring.submit_whole(records, data, exchange.data, handling)?;
+        }
+        match exchange.reading {
+            StatusReading::Behind => {
+                let told = Handling::inward(Report::Always);
+                ring.submit_whole(records, status, exchange.status, told)?;
+            }
+            StatusReading::Held if !ring.hold_segment(records, status, exchange.status) => {
+                return Err(HostError::QueueFull);
+            }
+            StatusReading::Held | StatusReading::Later => {}
+        }
+        release();
+        self.blocks.ring(slot, dci, 0);
+        Ok(())
     }
 
     #[inline]

@@ -7,7 +7,10 @@ use crate::host::Token;
 
 /// One transfer in flight. The caller of the driver provides a slice of them, one for each transfer
 /// that may be in flight at the same time, plus two for endpoint 0 of each device.
+///
+/// Of a power of two bytes, so that its place needs no multiplication.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
 pub struct TransferRecord {
     pub(super) token: Token,
     /// Data bytes that were asked for.

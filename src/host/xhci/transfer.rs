@@ -16,7 +16,8 @@ use super::ring::ProducerRing;
 use super::trb::{Trb, code};
 use crate::dma::{Owner, Pool, Segment, release};
 use crate::host::{
-    EndpointConfig, EndpointKind, HostError, Outcome, Report, Token, Transfer, TransferEnd,
+    EndpointConfig, EndpointKind, Handling, HostError, Outcome, Report, Token, Transfer,
+    TransferEnd,
 };
 
 /// The ring of an endpoint, or of one stream of it, with its transfers in flight.
@@ -148,6 +149,34 @@ impl TransferRing {
         true
     }
 
+    /// Writes a transfer of one segment into the ring of an endpoint that is no control endpoint, however
+    /// many blocks it needs.
+    #[inline]
+    pub(super) fn submit_whole(
+        &mut self,
+        records: &mut Records<'_>,
+        token: Token,
+        segment: Segment,
+        handling: Handling,
+    ) -> Result<(), HostError> {
+        if self.submit_segment(records, token, segment, handling.report) {
+            return Ok(());
+        }
+        self.submit_otherwise(records, token, segment, handling)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn submit_otherwise(
+        &mut self,
+        records: &mut Records<'_>,
+        token: Token,
+        segment: Segment,
+        handling: Handling,
+    ) -> Result<(), HostError> {
+        self.submit(records, &handling.of(token, &segment))
+    }
+
     /// Whether a segment can be the only block of the next transfer, if there is a place for it.
     #[inline(always)]
     fn takes_block(&self, segment: Segment) -> bool {
@@ -159,6 +188,7 @@ impl TransferRing {
 
     /// Writes a transfer of one segment behind the newest one, but keeps it from the controller until
     /// [`TransferRing::let_go`]. `false`: nothing was done.
+    #[inline]
     pub(super) fn hold_segment(
         &mut self,
         records: &mut Records<'_>,
