@@ -223,13 +223,16 @@ impl<B: Bus> Ehci<'_, B> {
         how: (Handling, Shown),
     ) -> Result<(), HostError> {
         let place = self.endpoints.get_mut(usize::from(endpoint.index));
-        let queued = place
-            .filter(|found| found.is_live(endpoint))
-            .is_some_and(|found| found.submit_one(&mut self.records, token, &segment, how));
-        if !queued {
+        let Some(found) = place.filter(|found| found.is_live(endpoint)) else {
+            return self.not_taken(endpoint, token, segment, how);
+        };
+        let was_idle = found.is_idle();
+        if !found.submit_one(&mut self.records, token, &segment, how) {
             return self.not_taken(endpoint, token, segment, how);
         }
-        self.active.insert(endpoint.index);
+        if was_idle {
+            self.active.insert(endpoint.index);
+        }
         Ok(())
     }
 
