@@ -48,7 +48,7 @@ use crate::storage::uas::transport::Tools;
 use crate::storage::usage::Usage;
 use crate::time::{Duration, Instant};
 use crate::usb::bus::countable;
-use crate::usb::{Bus, BusStorage, ControllerSlot, DeviceEntry, Driver, PortEntry, UsbError};
+use crate::usb::{Bus, BusStorage, ControllerSlot, DeviceEntry, Driver, PortEntry, Turn, UsbError};
 pub use disk::Disk;
 pub use events::HostEvent;
 pub use identity::StableName;
@@ -302,9 +302,16 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
         self.kick(now);
         let mut end = TransferEnd::NONE;
         for _ in 0..POLL_BUDGET {
-            if self.bus.take_end(&mut end) {
-                self.transfer_ended(&end, now);
-                continue;
+            match self.bus.take_end(&mut end, now) {
+                Turn::End => {
+                    self.transfer_ended(&end, now);
+                    continue;
+                }
+                Turn::Over if now < self.next_timer => {
+                    self.kick(now);
+                    return self.next_wake();
+                }
+                Turn::Over | Turn::Other => {}
             }
             match self.bus.poll(now) {
                 Some(event) => self.dispatch(event, now),

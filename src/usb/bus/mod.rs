@@ -41,6 +41,7 @@ use start::Reach;
 use token::Kind;
 pub(crate) use token::function as function_token;
 pub use token::function_and_tag;
+pub use turns::Turn;
 
 /// A controller with all five parts.
 pub trait Driver: HostController + Devices + Endpoints + Hubs + RootPorts {}
