@@ -247,7 +247,7 @@ fn file_of_module(file: &Path, module: &str) -> Option<PathBuf> {
     let lines: Vec<_> = source.lines().map(str::trim).collect();
     let (apart, inline) = (format!("mod {module};"), format!("mod {module} {{"));
     let ends_so = |line: &&str| line.ends_with(&apart) || line.ends_with(&inline);
-    let at = lines.iter().position(|line| ends_so(&line))?;
+    let at = lines.iter().position(ends_so)?;
     if lines[at].ends_with(&inline) {
         return Some(file.to_owned());
     }

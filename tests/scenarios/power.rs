@@ -173,6 +173,8 @@ fn a_rail_that_feeds_a_disk_with_something_to_lose_stays_on() {
 
 /// What takes a disk's place while its port has no power.
 type Change = fn(Script) -> Script;
+/// What another disk is like in few words, and what makes it so in its script and in its unit.
+type Twin = (&'static str, Change, fn(&mut LogicalUnit));
 
 /// A fixed disk whose pages name it.
 fn named(change: Change, unit: impl FnOnce(&mut LogicalUnit)) -> Script {
@@ -218,7 +220,7 @@ fn a_twin_that_is_plugged_in_while_the_power_is_off_gets_none_of_its_writes() {
         value: Some(0x0303),
         ..Request::of(0x80, 6)
     };
-    let twins: [(&str, Change, fn(&mut LogicalUnit)); 7] = [
+    let twins: [Twin; 7] = [
         (
             "another serial number",
             |script| script.strings("rootport", "Model disk", "RP0002"),
