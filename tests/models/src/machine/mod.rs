@@ -189,8 +189,18 @@ impl Machine {
         traits: ehci::Traits,
         faults: ehci::Faults,
     ) -> (usize, u64) {
+        self.add_ehci_left(traits, faults, ehci::Left::Running)
+    }
+
+    /// The same with an EHCI that was left in any state.
+    pub fn add_ehci_left(
+        &self,
+        traits: ehci::Traits,
+        faults: ehci::Faults,
+        left: ehci::Left,
+    ) -> (usize, u64) {
         let bus = self.coherent(ehci::FOREIGN_BYTES);
-        let controller = Ehci::left_running(traits, faults, &mut self.world().memory, bus);
+        let controller = Ehci::left(traits, faults, left, &mut self.world().memory, bus);
         (self.add(Box::new(controller)), bus)
     }
 
