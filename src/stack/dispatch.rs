@@ -458,7 +458,8 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                     commands: self.commands,
                     now,
                 };
-                let ended = slot.function.deadline_passed(&mut tools);
+                let end = slot.ladder.end(self.policy.episode, now);
+                let ended = slot.function.deadline_passed(&mut tools, end);
                 if slot.function.is_recovering_uas() {
                     slot.ladder.begin(now);
                 }

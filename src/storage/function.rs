@@ -424,10 +424,12 @@ impl Function {
         }
     }
 
-    /// The deadline has passed.
+    /// The deadline has passed. What UAS has of its own to bring the device back in step takes no longer than
+    /// until `end`.
     pub fn deadline_passed<C: Driver, D: Dma>(
         &mut self,
         tools: &mut Tools<'_, '_, C, D>,
+        end: Instant,
     ) -> Option<Ended> {
         match &mut self.carrier {
             Carrier::None => None,
@@ -436,7 +438,7 @@ impl Function {
                 of(client, ended)
             }
             Carrier::Uas(transport) => {
-                transport.deadline_passed(tools);
+                transport.deadline_passed(tools, end);
                 transport.take_ended(tools)
             }
         }

@@ -112,6 +112,12 @@ impl Ladder {
         self.began.get_or_insert(now);
     }
 
+    /// When the time of the episode is over, of one that begins now if there is none.
+    #[must_use]
+    pub(crate) fn end(&self, episode: Duration, now: Instant) -> Instant {
+        self.began.unwrap_or(now) + episode
+    }
+
     /// Whether it has come to the transport's second reset, and no further.
     #[must_use]
     pub(crate) fn is_at_unit_reset(&self) -> bool {
@@ -200,6 +206,7 @@ mod tests {
     fn what_the_transport_does_takes_time_of_the_episode() {
         let mut ladder = Ladder::DOWN;
         ladder.begin(at(0));
+        assert_eq!(ladder.end(EPISODE, at(3)), at(20));
         assert_eq!(
             ladder.climb(Failure::Broken, ALL, EPISODE, at(4)),
             Climb::ResetPort

@@ -133,7 +133,7 @@ fn a_neighbour_s_requests_in_flight_end_with_a_reset_and_their_buffers() {
     let mut rig = rig(&[(DATA_IN, LATER)]);
     let disk = rig.disk(port_for(Link::High), UasScript::new().build());
     // Each of its reads takes so long that one is under way whenever the controller is stopped.
-    let slow = Action::Delay(5_000_000_000);
+    let slow = Action::Delay(8_000_000_000);
     let unit = LogicalUnit::disk(65536, 512);
     let other = Script::new().pipes(0, 0x85, 0x06).unit(unit);
     let other = other.on(opcode(0x28).after(1), slow).build();

@@ -12,7 +12,8 @@ use rootport_models::adapter::owned;
 use rootport_models::device::base::{Answer, Request};
 use rootport_models::device::bot::{Action, Until, opcode};
 use rootport_models::device::scsi::{CacheLoss, LogicalUnit, pattern};
-use rootport_models::device::{Disk, SECOND, Script};
+use rootport_models::device::uas::{Fault, Manners, TaskManner, What, on};
+use rootport_models::device::{BothScript, Disk, SECOND, Script, UasScript};
 use rootport_models::machine::{Options, Power};
 
 use crate::controller::{self, LINKS, Traits};
@@ -86,6 +87,57 @@ fn a_disk_that_nothing_else_brings_back_loses_its_power_and_goes_on() {
         rig.check(beside, 5, 8);
         assert_eq!(rig.flush(beside), Ok(()));
         assert!(rig.machine.all_rails_are_on());
+    }
+}
+
+/// What a firmware does that answers nothing any more until its power comes back.
+fn dead_until_power_on() -> Vec<Fault> {
+    let all = [0x00, 0x12, 0x25, READ, 0x9e, 0xa0].into_iter();
+    all.map(|opcode| on(opcode, What::Hang).until_power_on())
+        .collect()
+}
+
+fn deaf() -> Manners {
+    Manners {
+        abort: TaskManner::Ignores,
+        unit_reset: TaskManner::Ignores,
+        ..Manners::default()
+    }
+}
+
+#[test]
+fn a_uas_disk_that_nothing_else_brings_back_loses_its_power_and_goes_on() {
+    for power in [Power::Port, Power::Rails(2)] {
+        for &link in LINKS {
+            let mut rig = rig(power);
+            let unit = LogicalUnit::disk(4096, 512).write_cache(CacheLoss::PowerCycle);
+            let script = UasScript::new().speed(link).unit(unit).manners(deaf());
+            let device = script.build();
+            let disk = rig.disk(port_for(link), device.clone());
+            rig.write(disk, 9, &[7; 512]).unwrap();
+            device.change(|device| device.function.faults = dead_until_power_on());
+            let block = rig.within(CALL_LIMIT, |rig| rig.read(disk, 2000, 512));
+            assert_eq!(block, Ok(pattern(2000, 512)), "{}", rig.describe());
+            assert_eq!(cycles(&rig), 1, "{power:?}, {link:?}");
+            assert_eq!(rig.units_at(port_for(link))[0].device.driver, "uas");
+            assert_eq!(rig.flush(disk), Err(BlockError::WritesMayBeLost));
+            assert_eq!(rig.flush(disk), Ok(()));
+        }
+    }
+}
+
+/// It has lost its power before it came to the second reset, so it is still used over UAS.
+#[test]
+fn a_bridge_with_both_that_loses_its_power_stays_with_uas() {
+    for power in [Power::Port, Power::Rails(2)] {
+        let mut rig = rig(power);
+        let device = BothScript::new().manners(deaf()).build();
+        let disk = rig.disk(HIGH_PORT, device.clone());
+        device.change(|device| device.function.uas.faults = dead_until_power_on());
+        let block = rig.within(CALL_LIMIT, |rig| rig.read(disk, 2000, 512));
+        assert_eq!(block, Ok(pattern(2000, 512)), "{}", rig.describe());
+        assert_eq!(cycles(&rig), 1, "{power:?}");
+        assert_eq!(rig.units_at(HIGH_PORT)[0].usage.to_string(), "uas");
     }
 }
 

@@ -199,7 +199,11 @@ impl Transport {
     }
 
     /// Never called.
-    pub fn deadline_passed<C: Driver, D: Dma>(&mut self, _tools: &mut Tools<'_, '_, C, D>) {
+    pub fn deadline_passed<C: Driver, D: Dma>(
+        &mut self,
+        _tools: &mut Tools<'_, '_, C, D>,
+        _end: Instant,
+    ) {
         match self.0 {}
     }
 }

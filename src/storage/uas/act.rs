@@ -274,7 +274,7 @@ impl Transport {
         let unit = TaskUnit { tag, function, lun };
         self.memory
             .write_bytes(self.layout.unit(tag), &unit.to_bytes());
-        let deadline = tools.now + self.task_timeout;
+        let deadline = (tools.now + self.task_timeout).min(self.recovery_end);
         self.task = Some((tag, deadline));
         self.deadline = self.deadline.min(deadline);
         self.send(tools.bus, tag, TaskUnit::LENGTH)

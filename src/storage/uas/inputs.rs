@@ -210,14 +210,19 @@ impl Transport {
         self.run(tools);
     }
 
-    /// A deadline may have passed.
-    pub fn deadline_passed<C: Driver, D: Dma>(&mut self, tools: &mut Tools<'_, '_, C, D>) {
+    /// A deadline may have passed. No function that is sent for a late command has longer than until `end`.
+    pub fn deadline_passed<C: Driver, D: Dma>(
+        &mut self,
+        tools: &mut Tools<'_, '_, C, D>,
+        end: Instant,
+    ) {
         if self.quiescent {
             self.deadline = Instant::NEVER;
             return;
         }
         let now = tools.now;
         let mut any = false;
+        self.recovery_end = end;
         self.resume_put_off(tools);
         for tag in self.flying.without(self.ended).without(self.put_off) {
             let Some(slot) = slot_mut(tools.commands, self.base, tag) else {

@@ -146,6 +146,7 @@ impl Transport {
             deadline: Instant::NEVER,
             task: None,
             task_timeout: Duration::from_secs(2),
+            recovery_end: Instant::NEVER,
             operation: Instant::NEVER,
             waiting: None,
             quiescent: false,

@@ -102,6 +102,8 @@ pub struct Transport {
     pub(super) deadline: Instant,
     pub(super) task: Option<(Tag, Instant)>,
     pub(super) task_timeout: Duration,
+    /// No function has longer than that, until all is calm again.
+    pub(super) recovery_end: Instant,
     pub(super) operation: Instant,
     /// An operation that waits for an earlier one to end.
     pub(super) waiting: Option<Operation>,
@@ -403,6 +405,9 @@ impl Transport {
     /// Finds out whether anything is out of the ordinary.
     pub(super) fn note_calm(&mut self) {
         self.calm = !self.quiescent && self.marked.is_empty() && self.machine.is_calm();
+        if self.calm {
+            self.recovery_end = Instant::NEVER;
+        }
     }
 
     /// Whether commands may begin again that could not before, although none has ended: `true` once.

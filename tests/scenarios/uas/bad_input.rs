@@ -5,8 +5,8 @@ use rootport::block::queue::Operation;
 use rootport::block::{BlockError, Lba};
 use rootport::time::Duration;
 use rootport_models::device::scsi::{CacheLoss, LogicalUnit, pattern};
-use rootport_models::device::uas::{Fault, Manners, TaskManner, What, on};
-use rootport_models::device::{Script, UasScript};
+use rootport_models::device::uas::{Exchange, Fault, Manners, TaskManner, What, on};
+use rootport_models::device::{Script, UasDisk, UasScript};
 
 use super::{PATIENCE, READ, WRITE, all_good, plugged, submit, through};
 use crate::controller::LINKS;
@@ -234,48 +234,71 @@ fn a_loss_with_several_writes_in_flight_is_told_by_their_flush() {
     }
 }
 
+/// How often each of these writes came: unit and block.
+fn writes(device: &UasDisk, places: [(u8, u8); 3]) -> [usize; 3] {
+    let exchanges = device.exchanges();
+    places.map(|(lun, lba)| {
+        let is_it = |it: &&Exchange| it.cdb[0] == WRITE && (it.lun, it.cdb[5]) == (lun, lba);
+        exchanges.iter().filter(is_it).count()
+    })
+}
+
 /// What dies at which rung: the late one's tag, all of its unit's, all.
 #[test]
 fn at_each_rung_exactly_those_commands_die_that_the_table_says() {
     let works = TaskManner::Works;
+    // How often each is begun: the late write, one of the same unit, one of another. The first that is begun
+    // again behind the reset of a unit is told of that, and begun once more.
     let rungs = [
-        (works, works, 1),
-        (TaskManner::Refuses(0x04), works, 2),
-        (TaskManner::Refuses(0x05), TaskManner::Refuses(0x04), 3),
-        (TaskManner::Ignores, TaskManner::Ignores, 3),
+        (works, works, [2, 1, 1]),
+        (TaskManner::Refuses(0x04), works, [3, 2, 1]),
+        (TaskManner::Refuses(0x05), TaskManner::Refuses(0x04), [2; 3]),
+        (TaskManner::Ignores, TaskManner::Ignores, [2; 3]),
     ];
-    for (abort, unit_reset, rung) in rungs {
+    for (abort, unit_reset, begun) in rungs {
         for &link in LINKS {
             let manners = Manners {
                 abort,
                 unit_reset,
                 ..Manners::default()
             };
-            // One write hangs; the others of the same unit are served, or were.
-            let script = UasScript::new().fault(on(WRITE, What::Hang).after(1).times(1));
-            let (mut rig, disk, device) = plugged(link, script.manners(manners));
-            for (fill, lba) in [(1, 0), (2, 8), (3, 16)] {
-                submit(&mut rig, disk, Operation::Write(Lba(lba)), fill);
-            }
+            // All three hang; two of them were begun so late that they are not late themselves yet.
+            let script = UasScript::new()
+                .unit(LogicalUnit::disk(16_384, 512))
+                .unit(LogicalUnit::disk(16_384, 512))
+                .fault(on(WRITE, What::Hang).times(3));
+            let (mut rig, first, device) = plugged(link, script.manners(manners));
+            rig.settle_port(port_for(link));
+            let units = rig.units_at(port_for(link));
+            let second = units.iter().find(|unit| unit.unit == 1);
+            let second = second.expect("there are two").id;
+            submit(&mut rig, first, Operation::Write(Lba(0)), 1);
+            rig.run(Duration::from_secs(9));
+            submit(&mut rig, first, Operation::Write(Lba(8)), 2);
+            submit(&mut rig, second, Operation::Write(Lba(16)), 3);
+            rig.run(Duration::from_secs(9));
+            let places = [(0, 0), (0, 8), (1, 16)];
+            assert_eq!(writes(&device, places), begun, "{abort:?}, {link:?}");
+            let functions: Vec<u8> = device.tasks().iter().map(|task| task.function).collect();
+            let expected: &[u8] = if begun[1] == 1 {
+                &[0x01]
+            } else {
+                &[0x01, 0x08]
+            };
+            assert_eq!(functions, expected, "{abort:?}, {link:?}");
+            let resets = device.bus_resets().len() - 1;
+            assert_eq!(resets > 0, begun[2] == 2, "{abort:?}, {link:?}");
             rig.run(Duration::from_secs(60));
             for _ in 0..3 {
                 let result = rig.host.take_completion().map(|one| one.result);
-                assert_eq!(result, Some(Ok(())), "rung {rung}, {link:?}");
+                assert_eq!(result, Some(Ok(())), "{abort:?}, {link:?}");
             }
-            let functions: Vec<u8> = device.tasks().iter().map(|task| task.function).collect();
-            let resets = device.bus_resets().len() - 1;
-            let expected: (&[u8], bool) = match rung {
-                1 => (&[0x01], false),
-                2 => (&[0x01, 0x08], false),
-                _ => (&[0x01, 0x08], true),
-            };
-            assert_eq!(functions, expected.0, "{link:?}");
-            assert_eq!(resets > 0, expected.1, "{link:?}");
-            let bytes = [0, 8, 16].map(|lba| device.block(lba)[0]);
-            assert_eq!(bytes, [1, 2, 3]);
+            assert_eq!([0, 8].map(|lba| device.block(lba)[0]), [1, 2]);
+            let other = device.change(|device| device.function.target.units[1].image.block(16));
+            assert_eq!(other[0], 3);
             // A unit or a port that was reset may have lost what was not flushed.
-            let told = rig.flush(disk) == Err(BlockError::WritesMayBeLost);
-            assert_eq!(told, rung > 1, "rung {rung}, {link:?}");
+            let told = rig.flush(first) == Err(BlockError::WritesMayBeLost);
+            assert_eq!(told, begun[1] == 2, "{abort:?}, {link:?}");
         }
     }
 }

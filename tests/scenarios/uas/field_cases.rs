@@ -11,9 +11,9 @@ use rootport_models::device::uas::Offer;
 use rootport_models::device::{Link, SECOND, Script, UasDisk, UasScript};
 use rootport_models::machine::Options;
 
-use super::plugged;
+use super::{DEPTH, plugged};
 use crate::controller::{self, LINKS};
-use crate::rig::{OTHER_PORT, Rig, port_for};
+use crate::rig::{OTHER_PORT, POOL, Rig, port_for};
 
 /// A disk with these units at a link: its units when all are settled.
 fn settled(link: Link, units: Vec<LogicalUnit>) -> (Rig, Vec<DiskInfo>, UasDisk) {
@@ -124,7 +124,7 @@ fn field_case_6_the_card_is_found_in_any_slot_and_the_others_are_empty() {
             rig.plug(port_for(link), script.speed(link).build());
             rig.run(Duration::from_secs(4));
             let units = rig.units_at(port_for(link));
-            assert_eq!(units.len(), 3, "slot {slot}");
+            assert_eq!(units.len(), 3, "slot {slot}, {link:?}");
             for unit in units {
                 match usize::from(unit.unit) == slot {
                     true => rig.check(unit.id, 3, 4),
@@ -256,5 +256,40 @@ fn field_case_40_a_plug_that_is_pulled_and_put_back_is_a_new_disk_and_the_old_ha
         rig.check(again, 0, 64);
         assert_eq!(rig.read(disk, 0, 512), Err(BlockError::Disconnected));
         rig.check(other, 0, 64);
+    }
+}
+
+#[test]
+fn field_case_38_a_small_pool_keeps_the_depth_down_and_the_log_says_what_is_short() {
+    for &link in LINKS {
+        let mut depths = Vec::new();
+        // Each step an eighth more.
+        let sizes = std::iter::successors(Some(16_usize << 10), |size| Some(size + size / 8));
+        let sizes = sizes.map(|size| size & !0xff);
+        for pool in sizes.take_while(|size| *size < POOL) {
+            let faults = controller::Faults::none();
+            let mut rig = Rig::with_pool(Options::default(), controller::usual(), faults, pool);
+            rig.plug(port_for(link), UasScript::new().speed(link).build());
+            rig.run(Duration::from_secs(5));
+            let Some(disk) = rig.host.disks().next().map(|disk| disk.id) else {
+                continue;
+            };
+            rig.check(disk, 0, 1024);
+            let depth = rig.host.uas(disk).expect("it has nothing else").depth;
+            let short = match usize::from(depth) {
+                DEPTH => "the table of Commands is full",
+                _ => "the pool is full",
+            };
+            let log = rig.machine.log();
+            let told = format!("{depth} commands in flight at most: {short}");
+            let is_told = log.iter().any(|line| line.contains(&told));
+            assert!(is_told, "{link:?}, {pool} bytes: {log:?}");
+            depths.push(usize::from(depth));
+        }
+        assert!(depths.is_sorted(), "{link:?}: {depths:?}");
+        assert!(
+            depths[0] < DEPTH && depths.last() == Some(&DEPTH),
+            "{link:?}: {depths:?}"
+        );
     }
 }

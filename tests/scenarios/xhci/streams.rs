@@ -143,13 +143,15 @@ fn field_case_24_an_error_of_the_controller_on_a_stream_costs_no_request() {
 }
 
 #[test]
-fn field_case_24_a_stop_endpoint_that_never_completes_ends_in_a_new_start_of_the_controller() {
+fn field_case_24_a_stop_endpoint_that_never_completes_costs_a_reset_of_the_port_and_one_request_at_most()
+ {
     for traits in stops().take(3) {
         let mut faults = Faults::none();
         faults.stops_hang = 1;
         let lost = on(READ, What::Hang).after(1).times(1);
         let script = UasScript::new().fault(lost);
-        let (rig, _, results) = through_on(rig(traits, faults), Link::Super, script);
+        let (rig, device, results) = through_on(rig(traits, faults), Link::Super, script);
+        assert!(device.bus_resets().len() > 1);
         let lost = results.iter().filter(|result| result.is_err()).count();
         assert!(lost < 2, "{results:?}");
         assert_eq!(driver(&rig, FAST_PORT), "uas");
@@ -283,14 +285,21 @@ fn a_pulled_superspeed_disk_ends_all_commands_in_flight() {
         abort,
         ..Manners::default()
     };
-    let script = UasScript::new().fault(on(READ, What::Hang).after(1));
-    let (mut rig, disk, _) = plugged(Link::Super, script.manners(manners));
-    for lba in 0..6 {
+    let script = UasScript::new()
+        .fault(on(READ, What::Hang).after(1))
+        .fault(on(WRITE, What::Hang));
+    let (mut rig, disk, device) = plugged(Link::Super, script.manners(manners));
+    for lba in [0, 8, 16] {
         submit(&mut rig, disk, Operation::Read(Lba(lba)), 0);
+        submit(&mut rig, disk, Operation::Write(Lba(100 + lba)), 7);
     }
-    rig.run(Duration::from_millis(11_000));
+    // It waits for the writes.
+    rig.host.submit(disk, Operation::Flush, None).unwrap();
+    rig.run(Duration::from_millis(9_000));
+    assert_eq!(device.change(|device| device.function.holds()), 6);
+    rig.run(Duration::from_millis(2_000));
     rig.unplug(FAST_PORT);
-    for _ in 0..6 {
+    for _ in 0..7 {
         let completion = rig.host.take_completion().expect("all have ended");
         assert_eq!(completion.result, Err(BlockError::Disconnected));
     }

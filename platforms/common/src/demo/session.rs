@@ -166,6 +166,7 @@ impl<P: Platform, C: Driver> Session<'_, '_, '_, P, C> {
             _ => examine(&mut disk, number, options, buffers, self.tools.clock),
         }?;
         self.show_copies(number);
+        self.show_uas(number);
         Ok(())
     }
 
@@ -175,6 +176,19 @@ impl<P: Platform, C: Driver> Session<'_, '_, '_, P, C> {
             let (commands, bytes) = (copies.copied, copies.bounced);
             println!("@copies disk={number} commands={commands} bytes={bytes}");
         }
+    }
+
+    /// Says how a disk is used over UAS, and what was odd.
+    fn show_uas(&self, number: usize) {
+        let Some(uas) = self.host.uas(self.known[number].id) else {
+            return;
+        };
+        let (streams, depth) = (if uas.streams { "yes" } else { "no" }, uas.depth);
+        let odd = uas.counters;
+        println!(
+            "@uas disk={number} streams={streams} depth={depth} strays={} bad={} aborts={} resets={}",
+            odd.strays, odd.bad_units, odd.aborts, odd.unit_resets,
+        );
     }
 
     /// Reads every disk again and again, whatever comes and goes.

@@ -102,13 +102,22 @@ impl Function for Both {
     }
 }
 
+/// What its descriptors are like.
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    ids: (u16, u16),
+    release: u16,
+    /// Maker and product.
+    names: [&'static str; 2],
+    max_power: u8,
+    streams_exponent: u8,
+}
+
 /// What such a bridge is like.
 #[derive(Debug)]
 pub struct BothScript {
     link: Link,
-    ids: (u16, u16),
-    max_power: u8,
-    streams_exponent: u8,
+    shape: Shape,
     faults: Vec<Fault>,
     manners: Manners,
     controls: ControlTable,
@@ -127,9 +136,13 @@ impl BothScript {
     pub fn new() -> Self {
         Self {
             link: Link::High,
-            ids: (0x1209, 0x0002),
-            max_power: 50,
-            streams_exponent: 4,
+            shape: Shape {
+                ids: (0x1209, 0x0002),
+                release: 0x0100,
+                names: ["", ""],
+                max_power: 50,
+                streams_exponent: 4,
+            },
             faults: Vec::new(),
             manners: Manners::default(),
             controls: ControlTable::default(),
@@ -145,24 +158,37 @@ impl BothScript {
 
     /// Vendor and product id.
     #[must_use]
-    pub fn ids(self, vendor: u16, product: u16) -> Self {
-        let ids = (vendor, product);
-        Self { ids, ..self }
+    pub fn ids(mut self, vendor: u16, product: u16) -> Self {
+        self.shape.ids = (vendor, product);
+        self
+    }
+
+    /// `bcdDevice`.
+    #[must_use]
+    pub fn release(mut self, release: u16) -> Self {
+        self.shape.release = release;
+        self
+    }
+
+    /// The strings that name maker and product.
+    #[must_use]
+    pub fn names(mut self, manufacturer: &'static str, product: &'static str) -> Self {
+        self.shape.names = [manufacturer, product];
+        self
     }
 
     /// `bMaxPower`, in its own units.
     #[must_use]
-    pub fn max_power(self, max_power: u8) -> Self {
-        Self { max_power, ..self }
+    pub fn max_power(mut self, max_power: u8) -> Self {
+        self.shape.max_power = max_power;
+        self
     }
 
     /// With 2 to this power streams at SuperSpeed; 0 for none.
     #[must_use]
-    pub fn streams(self, streams_exponent: u8) -> Self {
-        Self {
-            streams_exponent,
-            ..self
-        }
+    pub fn streams(mut self, streams_exponent: u8) -> Self {
+        self.shape.streams_exponent = streams_exponent;
+        self
     }
 
     /// With this fault over UAS.
@@ -201,7 +227,8 @@ impl BothScript {
     #[must_use]
     pub fn build(self) -> BothDisk {
         let violations = Violations::new();
-        let streams = match self.streams_exponent {
+        let shape = self.shape;
+        let streams = match shape.streams_exponent {
             0 => 0,
             // The two highest numbers are the bus's own.
             exponent => (1_u32 << exponent).min(0xfffd) as u16,
@@ -212,8 +239,7 @@ impl BothScript {
         // Takes the place of the units while Bulk-Only does not work.
         let nothing = Target::new(vec![LogicalUnit::disk(1, 512)], violations.clone());
         let bulk_only = BulkOnly::new(nothing).at(0, BULK_ONLY.0, BULK_ONLY.1);
-        let (ids, max_power, exponent) = (self.ids, self.max_power, self.streams_exponent);
-        let describe = move |link| descriptors(link, ids, max_power, exponent);
+        let describe = move |link| descriptors(link, shape);
         let function = Both { uas, bulk_only };
         let mut device = Device::new(self.link, function, violations, describe);
         device.controls = self.controls;
@@ -221,7 +247,8 @@ impl BothScript {
     }
 }
 
-fn descriptors(link: Link, ids: (u16, u16), max_power: u8, exponent: u8) -> Descriptors {
+fn descriptors(link: Link, shape: Shape) -> Descriptors {
+    let exponent = shape.streams_exponent;
     let bulk_only = Interface::new(0)
         .class(0x08, 0x06, 0x50)
         .endpoint(Endpoint::bulk(BULK_ONLY.0, link))
@@ -238,10 +265,15 @@ fn descriptors(link: Link, ids: (u16, u16), max_power: u8, exponent: u8) -> Desc
         uas = uas.endpoint(endpoint.raw(&[4, 0x24, number, 0]));
     }
     let configuration = Configuration::new(1)
-        .power(max_power)
+        .power(shape.max_power)
         .interface(bulk_only)
         .interface(uas);
-    Descriptors::new(link, ids.0, ids.1).configuration(configuration)
+    let descriptors = Descriptors::new(link, shape.ids.0, shape.ids.1).release(shape.release);
+    let descriptors = match shape.names {
+        ["", ""] => descriptors,
+        [manufacturer, product] => descriptors.strings(manufacturer, product, "0001"),
+    };
+    descriptors.configuration(configuration)
 }
 
 /// A disk behind such a bridge. Clones are the same disk: one goes into the machine, the other stays

@@ -43,6 +43,7 @@ pub struct Fault {
     opcode: u8,
     skip: u32,
     times: u32,
+    until_power_on: bool,
     what: What,
 }
 
@@ -53,6 +54,7 @@ pub const fn on(opcode: u8, what: What) -> Fault {
         opcode,
         skip: 0,
         times: u32::MAX,
+        until_power_on: false,
         what,
     }
 }
@@ -74,6 +76,20 @@ impl Fault {
             times: count,
             ..self
         }
+    }
+
+    /// Only until the device gets its power the next time.
+    #[must_use]
+    pub fn until_power_on(self) -> Self {
+        Self {
+            until_power_on: true,
+            ..self
+        }
+    }
+
+    /// Whether a loss of power leaves it there.
+    pub(super) fn outlives_power(&self) -> bool {
+        !self.until_power_on
     }
 
     /// What happens to this command, if anything; counts.

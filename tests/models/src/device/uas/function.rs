@@ -4,7 +4,7 @@ use super::super::base::{Answer, Function, Given, Reset, Taken, Wire};
 use super::super::scsi::{Intent, Sense};
 use super::super::setup::Setup;
 use super::super::{Link, Nanoseconds};
-use super::fault::What;
+use super::fault::{Fault, What};
 use super::machine::{Outgoing, PIPES, Phase, Uas};
 use super::wire;
 
@@ -136,7 +136,10 @@ impl Uas {
 impl Function for Uas {
     fn reset(&mut self, now: Nanoseconds, reset: Reset) {
         match reset {
-            Reset::PowerOn => self.target.power_on(now),
+            Reset::PowerOn => {
+                self.faults.retain(Fault::outlives_power);
+                self.target.power_on(now);
+            }
             Reset::PowerOff => self.target.power_off(),
             Reset::Bus => self.target.bus_reset(),
             Reset::Configured => {}

@@ -309,6 +309,24 @@ fn a_device_that_leaves_statuses_sends_them_after_its_answer_and_takes_the_tag_a
     }
 }
 
+#[test]
+fn a_fault_may_last_until_the_device_loses_its_power() {
+    let mut bench = Bench::new(Link::High);
+    bench.settle();
+    let hang = on(0x28, What::Hang);
+    bench.uas.faults.push(hang.clone().until_power_on());
+    bench.command(2, READ_ONE);
+    assert_eq!(bench.status(0), None);
+    bench.uas.reset(0, Reset::Bus);
+    bench.command(2, READ_ONE);
+    assert_eq!(bench.status(0), None);
+    bench.uas.reset(0, Reset::PowerOn);
+    assert!(bench.uas.faults.is_empty());
+    bench.uas.faults.push(hang);
+    bench.uas.reset(0, Reset::PowerOn);
+    assert_eq!(bench.uas.faults.len(), 1);
+}
+
 /// Whether a unit is the one that a fault should make.
 type Expected = fn(&[u8]) -> bool;
 
