@@ -295,7 +295,8 @@ impl<B: Bus> Xhci<'_, B> {
         base.install(&self.blocks, extent);
         self.base = Some(base);
         let runtime = &self.blocks.runtime;
-        let units = self.options.moderation.as_micros() * MODERATION_PER_MICROSECOND;
+        let moderation = self.options.moderation.as_micros();
+        let units = moderation.saturating_mul(MODERATION_PER_MICROSECOND);
         let interval = IMOD::INTERVAL.val(units.min(0xffff) as u32);
         runtime.write(interrupter::IMOD, interval);
         let enable = match self.options.interrupts {
