@@ -266,7 +266,10 @@ impl<B: Bus> Ehci<'_, B> {
             }
             (Phase::Reset, Goal::Stopped) => self.life = Life::Off,
             (Phase::Reset, Goal::Running) => {
-                self.set_up_memory(pool)?;
+                // It is told of its memory only when all of it is there.
+                let owner = Owner::Controller(self.index);
+                self.set_up_memory(pool)
+                    .inspect_err(|_| pool.reclaim(owner))?;
                 self.command = (USBCMD::RS::SET + USBCMD::ITC.val(1)).value;
                 self.write_command();
                 self.enter(goal, Phase::Run, now + RUN_TIMEOUT);

@@ -252,7 +252,11 @@ impl<B: Bus> Xhci<'_, B> {
             (_, Step::Reset) => self.begin(goal, Step::Ready, now),
             (Goal::Running, Step::Ready) => match self.install(pool) {
                 Ok(()) => self.begin(goal, Step::Run, now),
-                Err(fault) => self.arrive(goal, Err(fault)),
+                Err(fault) => {
+                    // It was told of nothing yet.
+                    pool.reclaim(Owner::Controller(self.controller));
+                    self.arrive(goal, Err(fault));
+                }
             },
             (Goal::Stopped, Step::Ready) => {
                 if let Some(block) = self.legacy_block() {
