@@ -67,9 +67,10 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     }
 
     fn is_stopped(&self) -> bool {
-        // One that failed was stopped before, or was cut off, or has devices still.
+        // One that failed was stopped before, or was cut off, or runs away.
         let still = |state| matches!(state, ControllerState::Stopped | ControllerState::Failed(_));
         self.bus.controllers().all(|(_, state, _)| still(state))
+            && !self.bus.has_runaway()
             && self.bus.devices().next().is_none()
     }
 

@@ -1,5 +1,6 @@
 //! Leaving: disks hold what was written, controllers reach no memory any more.
 
+use crate::controller::{self, Death, Faults};
 use crate::rig::{HIGH_PORT, ModelHost, Rig};
 use rootport::block::queue::Operation;
 use rootport::block::{BlockDevice, BlockError, Lba};
@@ -9,6 +10,8 @@ use rootport::time::Duration;
 use rootport_models::device::Script;
 use rootport_models::device::bot::{Action, Until, opcode};
 use rootport_models::device::scsi::{CacheLoss, LogicalUnit, Scripted, Sense};
+use rootport_models::device::{SECOND, Script};
+use rootport_models::machine::Options;
 
 const PATIENCE: Duration = Duration::from_secs(2);
 const GOOD: Leaving = Leaving {
@@ -64,6 +67,22 @@ fn the_pool_is_nobody_s_after_that() {
     // A device that is plugged in now reaches a controller that does not run.
     rig.plug(HIGH_PORT + 1, caching_stick().build());
     rig.machine.advance(1_000_000_000);
+}
+
+#[test]
+fn a_controller_that_may_still_reach_memory_is_told_of_also_when_nothing_was_plugged_in() {
+    for (can_cut_dma, quiet) in [(false, false), (true, true)] {
+        let mut faults = Faults::none();
+        faults.death = Some((3 * SECOND, Death::AllOnes));
+        let options = Options {
+            can_cut_dma,
+            ..Options::default()
+        };
+        let mut rig = Rig::faulty(options, controller::usual(), faults);
+        rig.run(Duration::from_secs(5));
+        let leaving = rig.host.shutdown(Parting::Flush, PATIENCE);
+        assert_eq!(leaving.quiet, quiet, "DMA can be cut: {can_cut_dma}");
+    }
 }
 
 #[test]

@@ -56,6 +56,8 @@ pub struct ControllerSlot<C> {
     restarts: u8,
     /// How often on behalf of a device.
     renewals: u8,
+    /// It did not stop, and was not cut off: it may reach memory.
+    runs_away: bool,
 }
 
 impl<C> ControllerSlot<C> {
@@ -66,6 +68,7 @@ impl<C> ControllerSlot<C> {
         lane: None,
         restarts: 0,
         renewals: 0,
+        runs_away: false,
     };
 
     /// When the controller is due to start again.

@@ -219,6 +219,7 @@ impl<C: Driver> Bus<'_, C> {
     ) -> Option<BusEvent> {
         let slot = self.slot_mut(controller)?;
         slot.lane = None;
+        slot.runs_away = result.is_err();
         if let Err(fault) = result {
             slot.state = ControllerState::Failed(fault);
             return Some(BusEvent::Runaway(controller, fault));
@@ -243,7 +244,16 @@ impl<C: Driver> Bus<'_, C> {
 
     /// The platform has cut a runaway controller off from memory: its devices can be closed.
     pub fn confirm_cut(&mut self, controller: ControllerId, now: Instant) {
+        if let Some(slot) = self.slot_mut(controller) {
+            slot.runs_away = false;
+        }
         self.orphan(controller, now);
+    }
+
+    /// Whether a controller that did not stop may still reach memory, of devices or of its own.
+    #[must_use]
+    pub fn has_runaway(&self) -> bool {
+        self.controllers.iter().any(|slot| slot.runs_away)
     }
 
     /// The devices of a controller that reaches no memory are gone; each is released and reported
