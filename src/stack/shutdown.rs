@@ -93,6 +93,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     }
 
     fn is_stopped(&self) -> bool {
+        // One that failed was stopped before, or was cut off, or runs away.
         let still = |state| matches!(state, ControllerState::Stopped | ControllerState::Failed(_));
         self.bus.controllers().all(|(_, state, _)| still(state))
             && self.bus.is_quiet()
