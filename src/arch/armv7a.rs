@@ -35,41 +35,93 @@ pub mod cache {
     use aarch32_cpu::asm::dsb;
     use aarch32_cpu::register::Ctr;
 
-    /// Bytes of the smallest data cache line (`CTR.DminLine` is log2 of its words).
+    /// Bytes of the smallest data cache line.
     #[must_use]
     pub fn line_size() -> usize {
-        4 << (Ctr::read().0 >> 16 & 0xf)
+        1 << line_exponent()
     }
 
-    /// Calls `operation` with the address of every line that the range touches, then waits for
-    /// completion.
-    #[inline(always)]
-    fn each_line(start: NonNull<u8>, length: usize, operation: impl Fn(usize)) {
-        if length == 0 {
-            return;
-        }
-        let line = line_size();
-        let first = start.addr().get() & !(line - 1);
-        let end = start.addr().get().saturating_add(length);
-        let mut address = first;
-        while address < end {
-            operation(address);
-            address = match address.checked_add(line) {
-                Some(next) => next,
-                None => break,
-            };
-        }
-        dsb();
+    /// The same, as a power of two (`CTR.DminLine` is log2 of its 4-byte words).
+    #[inline]
+    fn line_exponent() -> u32 {
+        (Ctr::read().0 >> 16 & 0xf) + 2
     }
+
+    /// Lines of one turn of a maintenance loop. Policy: what the loop itself costs is little beside
+    /// them then.
+    const UNROLLED: usize = 8;
+
+    /// Assembly for [`UNROLLED`] lines. Written out and not repeated by the assembler: the compiler
+    /// counts instructions to know how far a branch must reach.
+    macro_rules! unrolled {
+        ($operation:expr) => {
+            concat!(
+                $operation, $operation, $operation, $operation, $operation, $operation, $operation,
+                $operation
+            )
+        };
+    }
+
+    /// Defines a function that makes an operation (`MCR p15, 0, line, c7, ...`) with every line of a
+    /// range, then waits for completion.
+    macro_rules! each_line {
+        ($name:ident, $operation:literal) => {
+            /// # Safety
+            ///
+            /// If the operation drops lines, what was written to them and not cleaned is lost: the
+            /// caller owns every byte of the lines that the range touches.
+            #[inline(never)]
+            unsafe fn $name(start: NonNull<u8>, length: usize) {
+                if length == 0 {
+                    return;
+                }
+                let exponent = line_exponent();
+                let first = start.addr().get() >> exponent;
+                let last = start.addr().get().saturating_add(length - 1) >> exponent;
+                let lines = last - first + 1;
+                let line = 1_usize << exponent;
+                let mut address = first << exponent;
+                for _ in 0..lines / UNROLLED {
+                    // SAFETY: lines of the range, which the caller answers for.
+                    unsafe {
+                        asm!(
+                            unrolled!(concat!(
+                                "mcr p15, 0, {address}, c7, ",
+                                $operation,
+                                "\nadd {address}, {address}, {line}\n"
+                            )),
+                            address = inout(reg) address,
+                            line = in(reg) line,
+                            options(nostack, preserves_flags),
+                        );
+                    }
+                }
+                for _ in 0..lines % UNROLLED {
+                    // SAFETY: as above.
+                    unsafe {
+                        asm!(
+                            concat!("mcr p15, 0, {address}, c7, ", $operation),
+                            address = in(reg) address,
+                            options(nostack, preserves_flags),
+                        );
+                    }
+                    // Behind the last line of all the next would be none.
+                    address = address.wrapping_add(line);
+                }
+                dsb();
+            }
+        };
+    }
+
+    // DCCMVAC, DCIMVAC and DCCIMVAC.
+    each_line!(clean_lines, "c10, 1");
+    each_line!(drop_lines, "c6, 1");
+    each_line!(clean_and_drop_lines, "c14, 1");
 
     /// Writes dirty lines of `length` bytes at `start` back to memory.
     pub fn clean(start: NonNull<u8>, length: usize) {
-        each_line(start, length, |address| {
-            // SAFETY: `DCCMVAC` changes no memory contents that the CPU can tell apart.
-            unsafe {
-                asm!("mcr p15, 0, {0}, c7, c10, 1", in(reg) address, options(nostack, preserves_flags));
-            }
-        });
+        // SAFETY: `DCCMVAC` changes no memory contents that the CPU can tell apart.
+        unsafe { clean_lines(start, length) }
     }
 
     /// Drops the lines of `length` bytes at `start`.
@@ -79,22 +131,14 @@ pub mod cache {
     /// This throws away what was written to the lines and not cleaned: the caller owns every byte
     /// of the lines that the range touches, and no reference to them is live.
     pub unsafe fn invalidate(start: NonNull<u8>, length: usize) {
-        each_line(start, length, |address| {
-            // SAFETY: `DCIMVAC`; the caller owns the whole line.
-            unsafe {
-                asm!("mcr p15, 0, {0}, c7, c6, 1", in(reg) address, options(nostack, preserves_flags));
-            }
-        });
+        // SAFETY: the caller owns the lines.
+        unsafe { drop_lines(start, length) }
     }
 
     /// Writes dirty lines back, then drops them.
     pub fn clean_and_invalidate(start: NonNull<u8>, length: usize) {
-        each_line(start, length, |address| {
-            // SAFETY: `DCCIMVAC` loses nothing: it cleans first.
-            unsafe {
-                asm!("mcr p15, 0, {0}, c7, c14, 1", in(reg) address, options(nostack, preserves_flags));
-            }
-        });
+        // SAFETY: `DCCIMVAC` loses nothing: it cleans first.
+        unsafe { clean_and_drop_lines(start, length) }
     }
 }
 

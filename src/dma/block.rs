@@ -135,6 +135,69 @@ impl<const N: usize> Row<N> {
     }
 }
 
+/// A walk along a [`Row`], round and round: where its next structure lies needs no look at an index.
+///
+/// It stays valid as the row does.
+#[derive(Clone, Copy, Debug)]
+pub struct Walk<const N: usize> {
+    row: Row<N>,
+    /// Less than the row's count.
+    index: u32,
+    /// The structure with that index.
+    here: NonNull<u8>,
+}
+
+// SAFETY: as for the row itself.
+unsafe impl<const N: usize> Send for Walk<N> {}
+
+impl<const N: usize> Walk<N> {
+    /// From the first structure on.
+    #[must_use]
+    pub fn along(row: Row<N>) -> Self {
+        Self {
+            row,
+            index: 0,
+            here: row.start,
+        }
+    }
+
+    /// The structure that comes next.
+    #[inline]
+    #[must_use]
+    pub fn block(&self) -> Block<'_, N> {
+        // SAFETY: `index` is inside the row, and `here` is the structure with that index.
+        unsafe { Block::new(self.here) }
+    }
+
+    /// Its index.
+    #[inline]
+    #[must_use]
+    pub fn index(&self) -> u32 {
+        self.index
+    }
+
+    /// How many structures there are.
+    #[inline]
+    #[must_use]
+    pub fn count(&self) -> u32 {
+        self.row.count
+    }
+
+    /// Goes on to the next structure. `true`: that is the first one again.
+    #[inline(always)]
+    pub fn advance(&mut self) -> bool {
+        self.index += 1;
+        if self.index >= self.row.count {
+            self.index = 0;
+            self.here = self.row.start;
+            return true;
+        }
+        // SAFETY: the structure before it is not the last of the row.
+        self.here = unsafe { self.here.add(N) };
+        false
+    }
+}
+
 /// One structure of a [`Row`] that a device writes and the driver looks at again and again. Where it lies
 /// was checked when it was made.
 ///

@@ -24,7 +24,7 @@ pub mod streaming;
 pub(crate) mod testing;
 
 pub use address::BusAddress;
-pub use block::{Block, Pinned, Row};
+pub use block::{Block, Pinned, Row, Walk};
 pub(crate) use bounce::Bounced;
 pub use buffer::{DmaBuffer, RawBuffer};
 pub use pool::{

@@ -8,10 +8,11 @@ use core::marker::PhantomData;
 #[cfg(feature = "ehci")]
 use super::ehci::Ehci;
 use super::emergency::EmergencyStop;
+use super::fault::HostError;
 use super::traits::{Devices, Endpoints, HostController, Hubs, RootPorts};
 use super::types::{
     Addressing, Attachment, Capabilities, DeviceHandle, EndpointConfig, EndpointHandle, Event,
-    Handling, HostError, HubInfo, PortProtocol, PortStatus, Requirement, RootPort, Sequence, Token,
+    Exchange, Handling, HubInfo, PortProtocol, PortStatus, Requirement, RootPort, Sequence, Token,
     Transfer, TransferEnd,
 };
 #[cfg(feature = "xhci")]
@@ -260,6 +261,11 @@ impl<B: Bus> Endpoints for Controller<'_, B> {
         segment: Segment,
     ) -> Result<(), HostError> {
         pass!(self, driver => driver.hold_segment(endpoint, token, segment))
+    }
+
+    #[inline(always)]
+    fn send_exchange(&mut self, exchange: &Exchange) -> Result<(), HostError> {
+        pass!(self, driver => driver.send_exchange(exchange))
     }
 
     #[inline]

@@ -16,10 +16,10 @@ pub mod xhci;
 
 pub use any::{Controller, InterruptHalf};
 pub use emergency::EmergencyStop;
-pub use fault::{CapabilityField, ControllerFault, Slice};
+pub use fault::{CapabilityField, ControllerFault, HostError, Slice};
 pub use traits::{Devices, Endpoints, HostController, Hubs, RootPorts};
 pub use types::{
     Addressing, Attachment, Capabilities, DeviceHandle, EndpointConfig, EndpointHandle,
-    EndpointKind, Event, Handling, HostError, HubInfo, Outcome, PortProtocol, PortStatus, Report,
-    Requirement, RootPort, Sequence, Token, Transfer, TransferEnd, Translator,
+    EndpointKind, Event, Exchange, Handling, HubInfo, Outcome, PortProtocol, PortStatus, Report,
+    Requirement, RootPort, Sequence, StatusReading, Token, Transfer, TransferEnd, Translator,
 };

@@ -10,13 +10,15 @@
 //!
 //! `docs/architecture.md` maps every method to xHCI, EHCI and OHCI.
 
+use super::fault::HostError;
 use super::types::{
     Addressing, Attachment, Capabilities, DeviceHandle, EndpointConfig, EndpointHandle, Event,
-    Handling, HostError, HubInfo, PortProtocol, PortStatus, Requirement, RootPort, Sequence, Token,
-    Transfer, TransferEnd,
+    Exchange, Handling, HubInfo, PortProtocol, PortStatus, Report, Requirement, RootPort, Sequence,
+    StatusReading, Token, Transfer, TransferEnd,
 };
 use crate::dma::{Pool, Segment};
 use crate::time::Instant;
+use crate::usb::setup::Direction;
 
 /// Part one: the controller as a whole.
 pub trait HostController {
@@ -241,6 +243,41 @@ pub trait Endpoints {
     ) -> Result<(), HostError> {
         let _ = (endpoint, token, segment);
         Err(HostError::Unsupported)
+    }
+
+    /// Queues the transfers of a command, and tells the controller: as the methods above do one by one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Endpoints::submit`]: some of them may have been queued.
+    #[inline]
+    fn send_exchange(&mut self, exchange: &Exchange) -> Result<(), HostError> {
+        let Exchange {
+            outward, inward, ..
+        } = *exchange;
+        let [wrapper, data, status] = exchange.tokens;
+        let quiet = Handling::outward(Report::Unexpected);
+        self.send_segment(outward, wrapper, exchange.wrapper, quiet)?;
+        let report = exchange.report;
+        match (exchange.direction, exchange.reading) {
+            (Direction::In, StatusReading::Behind) => {
+                self.submit_segment(inward, data, exchange.data, Handling::inward(report))?;
+            }
+            (Direction::In, _) => {
+                self.send_segment(inward, data, exchange.data, Handling::inward(report))?;
+            }
+            (Direction::Out, _) => {
+                self.send_segment(outward, data, exchange.data, Handling::outward(report))?;
+            }
+        }
+        match exchange.reading {
+            StatusReading::Behind => {
+                let told = Handling::inward(Report::Always);
+                self.send_segment(inward, status, exchange.status, told)
+            }
+            StatusReading::Held => self.hold_segment(inward, status, exchange.status),
+            StatusReading::Later => Ok(()),
+        }
     }
 
     /// Tells the controller that transfers were queued: once for any number of them.

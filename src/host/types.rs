@@ -3,8 +3,8 @@
 //! Handles are small indices with a generation: a handle of something that has gone is refused,
 //! also after its place was taken again.
 
-use super::fault::ControllerFault;
-use crate::dma::{PoolError, Segment};
+use super::fault::{ControllerFault, HostError};
+use crate::dma::Segment;
 use crate::time::Duration;
 use crate::usb::setup::{Direction, SetupPacket};
 use crate::usb::speed::Speed;
@@ -163,6 +163,11 @@ pub enum Report {
     Unexpected,
 }
 
+impl Report {
+    /// All of them, each in the place that its number says.
+    pub(crate) const ALL: [Self; 3] = [Self::Always, Self::WithoutInterrupt, Self::Unexpected];
+}
+
 /// How a transfer of one segment is made. Small, so that it is passed in one register.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Handling {
@@ -207,6 +212,42 @@ impl Handling {
             stream: self.stream,
         }
     }
+}
+
+/// The transfers of a Bulk-Only command, where each is one segment: the wrapper, the data, and the status
+/// behind them.
+#[derive(Clone, Copy, Debug)]
+pub struct Exchange {
+    /// Takes the wrapper, and data to the device.
+    pub outward: EndpointHandle,
+    /// Takes data from the device, and the status.
+    pub inward: EndpointHandle,
+    /// The core's names for the wrapper, the data and the status.
+    pub tokens: [Token; 3],
+    /// The wrapper. Its end is told only if it is none that was hoped for ([`Report::Unexpected`]).
+    pub wrapper: Segment,
+    /// The data.
+    pub data: Segment,
+    /// Which way they go.
+    pub direction: Direction,
+    /// When their end is told.
+    pub report: Report,
+    /// Room for the status. Its end is told in any case.
+    pub status: Segment,
+    /// When the controller may read it.
+    pub reading: StatusReading,
+}
+
+/// When the status of an [`Exchange`] is read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StatusReading {
+    /// It is queued with the others.
+    Behind,
+    /// It is queued, but kept from the controller as by
+    /// [`Endpoints::hold_segment`](super::Endpoints::hold_segment). Only behind data from the device.
+    Held,
+    /// It is not queued: somebody will do that later.
+    Later,
 }
 
 /// A transfer to submit.
@@ -327,49 +368,6 @@ pub enum Event {
     /// The controller has died: everything on it is lost until it is started again. It may still reach
     /// memory, until [`HostController::stop`](super::HostController::stop) has ended well.
     Died(ControllerFault),
-}
-
-/// Why one operation of a controller failed. The neighbours are not concerned.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum HostError {
-    /// The pool is too small for one more of these: see [`PoolError::Exhausted`].
-    PoolExhausted,
-    /// The pool's ledger is too short for one more of these: see [`PoolError::LedgerFull`].
-    LedgerFull,
-    /// The storage that the controller was given holds no more devices or endpoints.
-    StorageFull,
-    /// The handle names nothing that is open.
-    Stale,
-    /// An operation of this device or endpoint is under way already.
-    Busy,
-    /// The endpoint has no room for one more transfer now: wait for completions.
-    QueueFull,
-    /// The transfer has more pieces than the endpoint was opened for.
-    TooLong,
-    /// The device did not answer as it must (stall, no answer) during an operation that the
-    /// controller makes by itself, such as Address Device.
-    NoAnswer,
-    /// The controller has no bandwidth, slots or other resources left.
-    Resources,
-    /// The operation timed out inside the controller and was aborted.
-    Timeout,
-    /// The endpoint is halted: quiesce and restart it first.
-    Halted,
-    /// This controller cannot do it.
-    Unsupported,
-    /// The controller refused; its own code.
-    Refused(u8),
-    /// The controller has died.
-    Dead,
-}
-
-impl From<PoolError> for HostError {
-    fn from(error: PoolError) -> Self {
-        match error {
-            PoolError::Exhausted => Self::PoolExhausted,
-            PoolError::LedgerFull => Self::LedgerFull,
-        }
-    }
 }
 
 /// Who gives a device its address.

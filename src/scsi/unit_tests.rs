@@ -347,6 +347,31 @@ mod a_flush {
         }
     }
 
+    /// A device that knows the command may mind other things: what it holds is not on the medium.
+    #[test]
+    fn that_the_disk_minds_for_another_reason_is_an_error_and_leaves_it_dirty() {
+        for (asc, ascq) in [
+            (0x00, 0),
+            (0x20, 2),
+            (0x24, 1),
+            (0x26, 0),
+            (0x2c, 0),
+            (0x49, 0),
+            (0x55, 3),
+        ] {
+            let mut entry = disk(100);
+            entry.durability.write_begins();
+            let mut slot = flush();
+            entry.command_for(&mut slot, &POLICY).unwrap();
+            let end = entry.request_ended(slot.piece, &mut slot, check(sense(5, asc, ascq)));
+            let failed = BlockError::Device(SenseCode { key: 5, asc, ascq });
+            assert_eq!(end, Some(Err(failed)));
+            let support = entry.geometry().unwrap().flush;
+            assert_eq!(support, FlushSupport::Command, "5/{asc:02x}/{ascq:02x}");
+            assert!(entry.durability.is_dirty());
+        }
+    }
+
     #[test]
     fn that_fails_is_an_error() {
         let (issued, end) = persistently(Operation::Flush, check(sense(3, 0x0c, 0)));

@@ -7,6 +7,7 @@
 
 use super::Host;
 use super::recover::Home;
+use crate::host::HostError;
 use crate::platform::Platform;
 use crate::policy::{Policy, UasUse};
 use crate::storage::choose::{Choice, Offer, Way};
@@ -36,6 +37,12 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let Some(info) = self.bus.info(device) else {
             return;
         };
+        if self.bus.reset_for_speed(device, now) {
+            self.platform.log(format_args!(
+                "usb: a SuperSpeed device runs at high speed: it is reset once"
+            ));
+            return;
+        }
         self.advise_on_power(&info);
         let Some(known) = self.look_up(&info) else {
             return;
@@ -53,8 +60,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             Ok(usage) => self.bus.set_driver_name(device, usage.name()),
             Err(error) => {
                 self.bus.set_failed(device, error);
-                self.platform
-                    .log(format_args!("usb: no storage driver: {}", Unopened(error)));
+                self.tell_failure("no storage driver", error);
             }
         }
     }
@@ -196,6 +202,23 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         self.platform.log(format_args!(
             "usb: {vendor:04x}:{product:04x}: {usage}, {quirks:?} ({source})"
         ));
+    }
+
+    /// One line about a device that is not used, with what is short where it is the pool.
+    pub(super) fn tell_failure(&mut self, what: &str, error: UsbError) {
+        let usage = self.bus.pool().usage();
+        match error {
+            UsbError::Controller(HostError::PoolExhausted) => self.platform.log(format_args!(
+                "usb: {what}: {}: {} bytes in one piece, of {} there are {} left",
+                Unopened(error),
+                usage.refused,
+                usage.capacity,
+                usage.capacity - usage.used,
+            )),
+            _ => self
+                .platform
+                .log(format_args!("usb: {what}: {}", Unopened(error))),
+        }
     }
 
     /// One line, where fewer commands are in flight over UAS than could be.

@@ -123,8 +123,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             Some(FunctionEvent::Ended(ended)) => self.commands_ended_rarely(index, ended, now),
             Some(FunctionEvent::Serving(highest)) => self.serving(index, highest, now),
             Some(FunctionEvent::Failed(error)) => {
-                self.platform
-                    .log(format_args!("usb: storage not configured: {error:?}"));
+                self.tell_failure("storage not configured", error);
                 if self.leave_unopened_uas(index, error, now) {
                     return;
                 }
@@ -227,8 +226,8 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         };
         entry.quirks = quirks;
         if entry.interruptions > REISSUES {
-            let error = TransportError::Timeout;
-            entry.state = UnitState::Failed(BringUpError::Transport(error));
+            let trouble = slot.map_or(TransportError::Disconnected, |slot| slot.trouble);
+            entry.state = UnitState::Failed(BringUpError::Transport(trouble));
             return self.compare_with_before(unit);
         }
         let bring_up = BringUp::new(now + self.policy.readiness);
@@ -238,6 +237,9 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         };
         bring_up.mind(quirks, mode_form);
         bring_up.ask(entry.manner, entry.search);
+        if let Some(before) = &entry.before {
+            bring_up.prove(before);
+        }
         if let Some(inquiry) = empty {
             bring_up.look(inquiry);
         }

@@ -27,6 +27,7 @@ mod schedule;
 mod shutdown;
 mod smart;
 mod tables;
+mod unwinding;
 mod writes;
 
 use crate::block::BlockError;
@@ -36,6 +37,7 @@ use crate::dma::{CoherentRegion, DmaBuffer, Pool, PoolRecord, PoolUsage};
 use crate::host::{Controller, TransferEnd};
 use crate::platform::{ControllerId, Platform};
 use crate::policy::Policy;
+use crate::scsi::transport::TransportError;
 use crate::scsi::unit::UnitEntry;
 use crate::storage::fallback::Fallback;
 use crate::storage::function::Function;
@@ -46,7 +48,7 @@ use crate::storage::uas::transport::Tools;
 use crate::storage::usage::Usage;
 use crate::time::{Duration, Instant};
 use crate::usb::bus::countable;
-use crate::usb::{Bus, BusStorage, ControllerSlot, DeviceEntry, Driver, PortEntry, UsbError};
+use crate::usb::{Bus, BusStorage, ControllerSlot, DeviceEntry, Driver, PortEntry, Turn, UsbError};
 pub use disk::Disk;
 pub use events::HostEvent;
 pub use identity::StableName;
@@ -108,6 +110,8 @@ pub struct FunctionSlot {
     absent_until: Option<Instant>,
     /// What requests end with when the device has gone.
     error: BlockError,
+    /// What its device was reset for last.
+    trouble: TransportError,
     /// How its device is used.
     usage: Option<Usage>,
     /// What went wrong while it spoke UAS, as far as that is the device's own.
@@ -127,6 +131,7 @@ impl FunctionSlot {
         home: None,
         absent_until: None,
         error: BlockError::Disconnected,
+        trouble: TransportError::Timeout,
         usage: None,
         fallback: Fallback::NONE,
         has_bulk_only: false,
@@ -297,9 +302,16 @@ impl<'s, P: Platform, C: Driver> Host<'s, P, C> {
         self.kick(now);
         let mut end = TransferEnd::NONE;
         for _ in 0..POLL_BUDGET {
-            if self.bus.take_end(&mut end) {
-                self.transfer_ended(&end, now);
-                continue;
+            match self.bus.take_end(&mut end, now) {
+                Turn::End => {
+                    self.transfer_ended(&end, now);
+                    continue;
+                }
+                Turn::Over if now < self.next_timer => {
+                    self.kick(now);
+                    return self.next_wake();
+                }
+                Turn::Over | Turn::Other => {}
             }
             match self.bus.poll(now) {
                 Some(event) => self.dispatch(event, now),

@@ -9,13 +9,13 @@
 //! overtaken them.
 
 use super::{FunctionSlot, Host};
-use crate::block::BlockError;
 use crate::block::durability::Durability;
+use crate::block::{BlockError, FlushSupport};
 use crate::host::RootPort;
 use crate::platform::{ControllerId, Platform, PortPower};
 use crate::scsi::bring_up::Found;
-use crate::scsi::transport::{Client, ClientKind, TransportError};
-use crate::scsi::unit::{UnitEntry, UnitState};
+use crate::scsi::transport::{Client, ClientKind, Fault, TransportError};
+use crate::scsi::unit::{UnitEntry, UnitState, transport_failed};
 use crate::storage::ladder::{Allowed, Climb, Failure};
 use crate::storage::uas::machine::Tried;
 use crate::storage::uas::transport::Tools;
@@ -44,12 +44,11 @@ impl Home {
         self.0.attachment.root_port
     }
 
-    /// Whether this may be the same device: a serial number that either time could not be read says
-    /// nothing.
+    /// Whether this is the same device, as far as can be told: one whose serial number was known must have it
+    /// again. A port without power does not see what is plugged in, so there is no other proof.
     fn is_of(&self, other: &DeviceInfo) -> bool {
         let (serial, now) = (&self.0.strings.serial, &other.strings.serial);
-        self.0.descriptor == other.descriptor
-            && (serial == now || serial.is_empty() || now.is_empty())
+        self.0.descriptor == other.descriptor && (serial.is_empty() || serial == now)
     }
 
     fn is_at(&self, other: &DeviceInfo) -> bool {
@@ -70,9 +69,10 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         error: TransportError,
         now: Instant,
     ) -> bool {
-        let failure = match error {
-            TransportError::Timeout | TransportError::Protocol(_) => Failure::Reset,
-            TransportError::Broken(_) => Failure::Broken,
+        let (failure, trouble) = match error {
+            TransportError::Timeout | TransportError::Protocol(_) => (Failure::Reset, error),
+            TransportError::Broken(Fault::Timeout) => (Failure::Broken, TransportError::Timeout),
+            TransportError::Broken(fault) => (Failure::Broken, TransportError::Protocol(fault)),
             // What it was reset for has climbed.
             TransportError::Neighbour => return true,
             // It has ended the command, though it did nothing.
@@ -84,6 +84,9 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             }
             _ => return false,
         };
+        if let Some(slot) = self.functions.get_mut(usize::from(function)) {
+            slot.trouble = trouble;
+        }
         self.climb(function, failure, now)
     }
 
@@ -168,6 +171,8 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             .filter(|entry| entry.function == function)
         {
             entry.durability.interrupted();
+            // What it has said of its flush command may have been the fault that it is reset for.
+            entry.flush = FlushSupport::Command;
         }
     }
 
@@ -247,7 +252,8 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let Some(slot) = self.functions.get_mut(usize::from(index)) else {
             return;
         };
-        if fate == Fate::Gone {
+        // One that nobody waits for comes back as a new one.
+        if fate == Fate::Gone || slot.is_disowned {
             self.put_back_all(index, now);
             self.close_function(index, now);
             self.free_function(index);
@@ -255,6 +261,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         }
         if slot.absent_until.is_none() {
             // Its controller has died, and is started again.
+            slot.trouble = TransportError::Timeout;
             self.note_death(index, now);
             self.leave(index, now);
         }
@@ -270,6 +277,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             return;
         };
         let is_disowned = slot.is_disowned;
+        let trouble = transport_failed(slot.trouble);
         let was_neighbour = slot.error == BlockError::Reset;
         if was_neighbour {
             slot.error = BlockError::Disconnected;
@@ -284,13 +292,13 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                     if was_neighbour {
                         self.end_request(index, Err(BlockError::Reset));
                     }
-                    self.put_back(index, piece, Some(BlockError::Timeout));
+                    self.put_back(index, piece, Some(trouble));
                 }
             }
         }
     }
 
-    fn abandon(&mut self, function: u8, now: Instant) -> Option<Client> {
+    pub(super) fn abandon(&mut self, function: u8, now: Instant) -> Option<Client> {
         let slot = self.functions.get_mut(usize::from(function))?;
         slot.function.abandon(&mut Tools {
             bus: &mut self.bus,
@@ -399,19 +407,12 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     }
 }
 
-/// Whether a unit says the same of itself as before.
+/// Whether a unit says the same of itself as before: all that was known, also what its pages said.
 pub(super) fn is_same_unit(before: &Found, now: &Found) -> bool {
     let size = |found: &Found| (found.capacity.blocks(), found.capacity.block_length());
-    // A page that either time could not be asked says nothing.
     let (was, is) = (&before.details, &now.details);
-    let serial = match (&was.serial, &is.serial) {
-        (Some(was), Some(is)) => was == is,
-        _ => true,
-    };
-    let name = match (&was.name, &is.name) {
-        (Some(was), Some(is)) => was == is,
-        _ => true,
-    };
+    let serial = was.serial.is_none() || was.serial == is.serial;
+    let name = was.name.is_none() || was.name == is.name;
     before.inquiry == now.inquiry && size(before) == size(now) && serial && name
 }
 
@@ -420,6 +421,7 @@ pub(super) fn replace(entry: &mut UnitEntry) {
     entry.generation = entry.generation.wrapping_add(1);
     entry.before = None;
     entry.relapsed = false;
+    entry.flush = FlushSupport::Command;
     entry.durability = Durability::NEW;
     entry.seen = 0;
 }

@@ -23,8 +23,8 @@ pub enum Parting {
 pub struct Leaving {
     /// The first disk whose flush failed, and why: what was written to it may be lost.
     pub unflushed: Option<(DiskId, BlockError)>,
-    /// Every controller has stopped and was reset: no DMA happens any more, and the pool's memory is
-    /// free. If not, leave that memory alone for good.
+    /// Every controller has stopped and was reset, or was cut off: no DMA happens any more, and the pool's
+    /// memory is free. If not, leave that memory alone for good.
     pub quiet: bool,
 }
 
@@ -58,7 +58,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     /// Stops every controller and lets go of all devices, without a flush. Requests in flight end
     /// with [`BlockError::Disconnected`].
     ///
-    /// `true` if every controller has stopped within `timeout`: no DMA happens any more.
+    /// `true` if every controller has stopped or was cut off within `timeout`: no DMA happens any more.
     pub fn stop(&mut self, timeout: Duration) -> bool {
         self.bus.stop(self.platform.now());
         let stopped = self.poll_until(timeout, |host| host.is_stopped());
@@ -67,9 +67,9 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     }
 
     fn is_stopped(&self) -> bool {
-        // One that failed was stopped before, or was cut off, or has devices still.
         let still = |state| matches!(state, ControllerState::Stopped | ControllerState::Failed(_));
         self.bus.controllers().all(|(_, state, _)| still(state))
+            && self.bus.is_quiet()
             && self.bus.devices().next().is_none()
     }
 

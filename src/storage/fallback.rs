@@ -112,31 +112,11 @@ pub struct Unopened(pub UsbError);
 
 impl fmt::Display for Unopened {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use HostError::{LedgerFull, PoolExhausted, Resources, StorageFull, Unsupported};
-        let words = match self.0 {
-            UsbError::Stall => "the device refuses it",
-            UsbError::Controller(Unsupported) => {
-                "it needs streams, and the device or the controller has too few"
-            }
-            UsbError::Controller(PoolExhausted) => "the pool is full: make its region larger",
-            UsbError::Controller(LedgerFull) => {
-                "the pool's ledger is full: give the host's storage more pool records"
-            }
-            UsbError::Controller(StorageFull) => {
-                "the controller's tables are full: give its storage more devices and endpoints"
-            }
-            UsbError::Controller(Resources) => {
-                "the controller has no bandwidth or slots left: pull something"
-            }
-            UsbError::TableFull(table) => {
-                return write!(
-                    formatter,
-                    "the table of {table:?} is full: give the host's storage more"
-                );
-            }
-            error => return write!(formatter, "{error:?}"),
-        };
-        formatter.write_str(words)
+        match self.0 {
+            UsbError::Controller(HostError::Unsupported) => formatter
+                .write_str("it needs streams, and the device or the controller has too few"),
+            error => error.fmt(formatter),
+        }
     }
 }
 

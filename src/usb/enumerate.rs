@@ -19,7 +19,7 @@ use crate::host::{PortProtocol, PortStatus};
 use crate::time::{Duration, Instant};
 
 /// After a port reset, before the first request. USB 2.0 §7.1.7.5 (tRSTRCY) asks for 10 ms.
-/// Policy: 40 ms more, as Linux has learnt.
+/// Policy: 40 ms more, as Linux has learnt; at later attempts longer.
 pub const RESET_RECOVERY: Duration = Duration::from_millis(50);
 
 /// After SET_ADDRESS. USB 2.0 §9.2.6.3 asks for 2 ms. Policy: 10 ms, as Linux has learnt.
@@ -332,10 +332,20 @@ impl Enumeration {
         Action::WarmReset(now + RESET_POLL)
     }
 
+    /// Policy: three times as long at each further attempt, since devices that need more than 100 ms were
+    /// reported.
+    fn reset_recovery(&self) -> Duration {
+        Duration::from_millis(match self.attempt {
+            0 => RESET_RECOVERY.as_millis(),
+            1 => 3 * RESET_RECOVERY.as_millis(),
+            _ => 9 * RESET_RECOVERY.as_millis(),
+        })
+    }
+
     fn train(&mut self, port: PortStatus, until: Instant, now: Instant) -> Action {
         if port.enabled {
             self.phase = Phase::Recovering;
-            Action::Wait(now + RESET_RECOVERY)
+            Action::Wait(now + self.reset_recovery())
         } else if port.needs_warm_reset || now >= until {
             self.warm_reset(now)
         } else {
@@ -355,7 +365,7 @@ impl Enumeration {
         }
         if port.enabled && !port.resetting {
             self.phase = Phase::Recovering;
-            return Ok(Action::Wait(now + RESET_RECOVERY));
+            return Ok(Action::Wait(now + self.reset_recovery()));
         }
         if self.hold.is_some() && !port.resetting {
             // EHCI 1.0 §4.2.2: connected, reset and not enabled is full speed.

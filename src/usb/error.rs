@@ -1,5 +1,7 @@
 //! What can go wrong between the core and one device, as the classes above see it.
 
+use core::fmt;
+
 use super::descriptor::DescriptorFault;
 use crate::host::{ControllerFault, HostError, Outcome};
 
@@ -95,3 +97,42 @@ impl From<DescriptorFault> for UsbError {
         Self::Descriptor(fault)
     }
 }
+
+impl fmt::Display for UsbError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Stall => "the device refuses it",
+            Self::Timeout => "the device did not answer in time: pull it and plug it in again",
+            Self::NoAnswer => {
+                "the device does not answer, or with damaged packets: check its cable and power"
+            }
+            Self::Babble => "the device sent more than it may",
+            Self::TooShort => "the device sent less than was asked for",
+            Self::Descriptor(fault) => {
+                return write!(formatter, "the device describes itself wrongly ({fault:?})");
+            }
+            Self::Disconnected => "the device has gone",
+            Self::Busy => "another operation of the device is under way: wait for its end",
+            Self::TableFull(table) => {
+                return write!(
+                    formatter,
+                    "the table of {table:?} is full: give the host's storage more"
+                );
+            }
+            Self::Controller(error) => return error.fmt(formatter),
+            Self::PortReset => "the port did not come out of its reset: check cable and power",
+            Self::OverCurrent => {
+                "it drew more than the port can give: see to its own supply, or to its cable"
+            }
+            Self::NeedsCompanion => {
+                "full or low speed, and its companion has no driver: use a port of an xHCI"
+            }
+            Self::WrongNumber => "the driver was made for another place than the next free one",
+            Self::ControllerDied(fault) => {
+                return write!(formatter, "the controller does not work: {fault}");
+            }
+        })
+    }
+}
+
+impl core::error::Error for UsbError {}

@@ -18,7 +18,7 @@ pub mod speed;
 pub mod strings;
 
 pub use bus::{
-    Bus, BusEvent, BusStorage, Change, ControllerSlot, ControllerState, Driver, Fate, Pipe,
+    Bus, BusEvent, BusStorage, Change, ControllerSlot, ControllerState, Driver, Fate, Pipe, Turn,
     function_and_tag,
 };
 pub use device::{DeviceEntry, DeviceId, DeviceInfo, DeviceState, PowerDraw};

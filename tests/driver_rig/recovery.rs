@@ -12,7 +12,7 @@ use rootport_models::device::scsi::LogicalUnit;
 use rootport_models::device::{Disk, Link, Script};
 
 use super::{DiskRig, STATUS};
-use crate::rig::{Rig, Setting, assert_nothing_was_missed, with_running};
+use crate::rig::{Rig, Setting, assert_nothing_was_missed, shapes, with_running};
 
 pub(crate) const READ: u8 = 0x28;
 
@@ -39,12 +39,21 @@ pub(crate) fn with_disk(
     });
 }
 
+/// The same on a controller of each shape.
+fn with_each(disk: impl Fn() -> Disk, test: impl Fn(&mut Rig<'_>, &mut DiskRig)) {
+    for setting in shapes() {
+        with_disk(setting, disk(), &test);
+    }
+}
+
 #[test]
 fn a_stalled_data_phase_is_reported_and_the_endpoint_works_again_at_every_place_of_its_queue() {
-    let disk = script()
-        .on(opcode(READ).times(40), Action::HaltData)
-        .build();
-    with_disk(Setting::default(), disk, |rig, disk| {
+    let disk = || {
+        script()
+            .on(opcode(READ).times(40), Action::HaltData)
+            .build()
+    };
+    with_each(disk, |rig, disk| {
         for round in 0..40 {
             let (ended, _) = rig.read_blocks(disk, 0, 8, 0);
             assert_eq!(ended, [(2, Outcome::Stall, 0)], "{round}");
@@ -64,10 +73,12 @@ fn a_stalled_data_phase_is_reported_and_the_endpoint_works_again_at_every_place_
 
 #[test]
 fn transaction_errors_in_the_data_phase_halt_and_are_recovered() {
-    let disk = script()
-        .on(opcode(READ).times(1), Action::SilentData(3))
-        .build();
-    with_disk(Setting::default(), disk, |rig, disk| {
+    let disk = || {
+        script()
+            .on(opcode(READ).times(1), Action::SilentData(3))
+            .build()
+    };
+    with_each(disk, |rig, disk| {
         let (ended, _) = rig.read_blocks(disk, 0, 8, 0);
         assert_eq!(ended, [(2, Outcome::TransactionError, 0)]);
         rig.control(disk.device, SetupPacket::bulk_only_reset(0));
@@ -80,10 +91,12 @@ fn transaction_errors_in_the_data_phase_halt_and_are_recovered() {
 
 #[test]
 fn a_device_that_sends_too_much_babbles_and_is_recovered() {
-    let disk = script()
-        .on(opcode(READ).times(1), Action::LongData(512))
-        .build();
-    with_disk(Setting::default(), disk, |rig, disk| {
+    let disk = || {
+        script()
+            .on(opcode(READ).times(1), Action::LongData(512))
+            .build()
+    };
+    with_each(disk, |rig, disk| {
         rig.queue_read(disk, 0, 1, 0);
         let outcome = rig.ended(disk.input);
         assert!(!outcome.1.is_ok() || outcome.2 != 13, "{outcome:?}");
@@ -94,10 +107,12 @@ fn a_device_that_sends_too_much_babbles_and_is_recovered() {
 
 #[test]
 fn endpoint_0_works_again_after_a_stall() {
-    let disk = script()
-        .control_some(Request::GET_MAX_LUN, 0..20, Answer::Stall)
-        .build();
-    with_disk(Setting::default(), disk, |rig, disk| {
+    let disk = || {
+        script()
+            .control_some(Request::GET_MAX_LUN, 0..20, Answer::Stall)
+            .build()
+    };
+    with_each(disk, |rig, disk| {
         for _ in 0..20 {
             let setup = SetupPacket::bulk_only_max_lun(0);
             assert_eq!(rig.control(disk.device, setup), (Outcome::Stall, 0));
@@ -114,14 +129,16 @@ fn endpoint_0_works_again_after_a_stall() {
 
 #[test]
 fn a_request_without_an_answer_is_taken_back() {
-    let disk = script()
-        .control_some(
-            Request::GET_MAX_LUN,
-            0..1,
-            Answer::After(u64::MAX, Answer::Accept.into()),
-        )
-        .build();
-    with_disk(Setting::default(), disk, |rig, disk| {
+    let disk = || {
+        script()
+            .control_some(
+                Request::GET_MAX_LUN,
+                0..1,
+                Answer::After(u64::MAX, Answer::Accept.into()),
+            )
+            .build()
+    };
+    with_each(disk, |rig, disk| {
         rig.try_control(disk.device, SetupPacket::bulk_only_max_lun(0))
             .unwrap();
         rig.idle(Duration::from_secs(1));
@@ -175,16 +192,19 @@ fn a_device_that_is_pulled_ends_its_transfers_and_leaves_nothing_behind() {
 
 #[test]
 fn a_sequence_is_reset_without_a_halt_when_the_device_was_told_so() {
-    with_disk(Setting::default(), script().build(), |rig, disk| {
-        for blocks in [1, 2, 3] {
-            rig.read_at(disk, 0, blocks);
-            rig.recover(disk);
-        }
-        // And kept, when nobody told the device.
-        for blocks in [1, 2, 3] {
-            rig.read_at(disk, 0, blocks);
-            rig.quiesce(disk.input).unwrap();
-            rig.restart(disk.input, Sequence::Keep).unwrap();
-        }
-    });
+    with_each(
+        || script().build(),
+        |rig, disk| {
+            for blocks in [1, 2, 3] {
+                rig.read_at(disk, 0, blocks);
+                rig.recover(disk);
+            }
+            // And kept, when nobody told the device.
+            for blocks in [1, 2, 3] {
+                rig.read_at(disk, 0, blocks);
+                rig.quiesce(disk.input).unwrap();
+                rig.restart(disk.input, Sequence::Keep).unwrap();
+            }
+        },
+    );
 }

@@ -30,6 +30,16 @@ impl From<Faults> for Setting {
     }
 }
 
+/// A controller of each shape: the usual one, and one that is odd in all that a driver must read. Their
+/// first port has a PHY.
+pub(crate) fn shapes() -> [Setting; 2] {
+    let odd = Traits {
+        missing_phys: Vec::new(),
+        ..Traits::odd()
+    };
+    [Traits::default(), odd].map(Setting::from)
+}
+
 /// Runs `test` with a driver that was not started.
 pub(crate) fn with_rig<R>(setting: impl Into<Setting>, test: impl FnOnce(&mut Rig<'_>) -> R) -> R {
     let setting = setting.into();

@@ -90,6 +90,9 @@ fn a_disk_that_does_not_fit_is_refused_with_the_reason_and_its_neighbour_lives()
                     failed.is_some_and(is_pool_error),
                     "{bytes} bytes: {failed:?}"
                 );
+                let log = rig.machine.log();
+                let of = format!(" bytes in one piece, of {bytes} there are ");
+                assert!(log.iter().any(|line| line.contains(&of)), "{log:?}");
                 refused += 1;
             }
             PortState::Occupied(_) => {}

@@ -1,6 +1,7 @@
 //! Controllers of every shape are taken over, run, and given back.
 
 use rootport::host::{HostController, PortProtocol, RootPort, RootPorts};
+use rootport::mmio::Bus;
 use rootport_models::controller::xhci::{Firmware, Traits};
 use rootport_models::machine;
 
@@ -76,5 +77,19 @@ fn a_firmware_that_keeps_the_controller_is_a_typed_error_after_a_second() {
         assert_eq!(rig.start(), Err(FirmwareHolds));
         let took = rig.now().as_micros();
         assert!((1_000_000..1_010_000).contains(&took), "{took} us");
+    });
+}
+
+#[test]
+fn a_controller_that_was_taken_from_its_firmware_is_given_back_at_the_end() {
+    with_rig(Traits::odd(), |rig| {
+        let bus = rig.platform.bus(0);
+        let legacy = (bus.read32(0x10) >> 16) as usize * 4;
+        let owners = || bus.read32(legacy) >> 16 & 0x101;
+        assert_eq!(owners(), 1, "the firmware's");
+        assert_eq!(rig.start(), Ok(()));
+        assert_eq!(owners(), 0x100, "ours");
+        assert_eq!(rig.stop(), Ok(()));
+        assert_eq!(owners(), 0, "nobody's");
     });
 }

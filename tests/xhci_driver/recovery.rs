@@ -9,7 +9,7 @@ use rootport_models::device::bot::{Action, Until, opcode};
 use rootport_models::device::scsi::LogicalUnit;
 use rootport_models::device::{Link, Script};
 
-use crate::rig::{READ, script, with_disk, with_running};
+use crate::rig::{DiskRig, READ, Rig, Setting, script, shapes, with_disk, with_running};
 
 #[test]
 fn short_data_are_reported_with_their_length_whatever_events_follow() {
@@ -88,25 +88,70 @@ fn a_stop_in_the_middle_of_data_tells_how_much_came() {
     }
 }
 
+/// Codes that halt an endpoint (xHCI 1.2 §4.10.2), and what they are to the host.
+const HALTING: [(u8, Outcome); 4] = [
+    (6, Outcome::Stall),
+    (3, Outcome::Babble),
+    (4, Outcome::TransactionError),
+    (36, Outcome::SplitError),
+];
+
+/// More TDs than two laps of a pipe's ring have places.
+const TWO_LAPS: u64 = 140;
+
+/// Each TD of an endpoint from the second on ends with this code.
+fn all_end_with(endpoint: u8, code: u8) -> Faults {
+    let mut faults = Faults::none();
+    for count in 2..2 + TWO_LAPS {
+        let fault = CompletionFault::Code(code);
+        faults.transfers.insert((endpoint, count), fault);
+    }
+    faults
+}
+
+fn with_code(endpoint: u8, code: u8, test: impl Fn(&mut Rig<'_>, &mut DiskRig)) {
+    for shape in shapes() {
+        let faults = all_end_with(endpoint, code);
+        with_disk(
+            Setting { faults, ..shape },
+            script().build(),
+            |rig, disk| {
+                test(rig, disk);
+                rig.left.clear();
+            },
+        );
+    }
+}
+
 #[test]
-fn every_code_of_an_endpoint_that_halts_leads_back_to_work() {
-    for (code, outcome) in [
-        (6, Outcome::Stall),
-        (3, Outcome::Babble),
-        (4, Outcome::TransactionError),
-        (36, Outcome::SplitError),
-    ] {
-        let mut faults = Faults::none();
-        faults
-            .transfers
-            .insert((0x81, 2), CompletionFault::Code(code));
-        with_disk(faults, script().build(), |rig, disk| {
+fn every_code_that_halts_leads_back_to_work_at_every_place_of_the_ring_of_data_in() {
+    for (code, outcome) in HALTING {
+        with_code(0x81, code, |rig, disk| {
             rig.read_at(disk, 0, 1);
-            let (ended, _) = rig.read_blocks(disk, 0, 1, 0);
-            assert_eq!(ended[0].1, outcome, "{code}");
-            rig.control(disk.device, SetupPacket::bulk_only_reset(0));
-            rig.recover(disk);
-            rig.left.clear();
+            for round in 0..TWO_LAPS {
+                let (ended, _) = rig.read_blocks(disk, 0, 1, 0);
+                assert_eq!(ended[0].1, outcome, "{code}, {round}");
+                rig.control(disk.device, SetupPacket::bulk_only_reset(0));
+                rig.recover(disk);
+                rig.left.clear();
+            }
+        });
+    }
+}
+
+#[test]
+fn every_code_that_halts_leads_back_to_work_at_every_place_of_the_ring_of_commands_out() {
+    for (code, outcome) in HALTING {
+        with_code(0x02, code, |rig, disk| {
+            rig.read_at(disk, 0, 1);
+            rig.read_at(disk, 0, 1);
+            for round in 0..TWO_LAPS {
+                rig.queue_read(disk, 0, 1, 0);
+                assert_eq!(rig.ended(disk.output).1, outcome, "{code}, {round}");
+                rig.control(disk.device, SetupPacket::bulk_only_reset(0));
+                rig.recover(disk);
+                rig.left.clear();
+            }
         });
     }
 }

@@ -32,6 +32,16 @@ impl From<Faults> for Setting {
     }
 }
 
+/// A controller of each shape: the usual one, the project's own chip, and one that is odd in all that a
+/// driver must read. Their first port is for high speed.
+pub(crate) fn shapes() -> [Setting; 3] {
+    let odd = Traits {
+        ports: Traits::default().ports,
+        ..Traits::odd()
+    };
+    [Traits::default(), Traits::rk3328(), odd].map(Setting::from)
+}
+
 /// Runs `test` with a driver that was not started.
 pub(crate) fn with_rig<R>(setting: impl Into<Setting>, test: impl FnOnce(&mut Rig<'_>) -> R) -> R {
     let setting = setting.into();

@@ -6,7 +6,7 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use rootport::host::{ehci, xhci};
+use rootport::host::InterruptHalf;
 use rootport::mmio::Bus;
 use spin::Once;
 
@@ -17,24 +17,8 @@ use crate::wake;
 /// so many in a row mean a line that nobody will ever quieten.
 const MOST_UNCLAIMED: u32 = 1_000;
 
-/// The interrupt half of a controller of either kind.
-#[derive(Debug)]
-pub enum Half<B> {
-    /// Of an xHCI.
-    Xhci(xhci::InterruptHalf<B>),
-    /// Of an EHCI.
-    Ehci(ehci::InterruptHalf<'static, B>),
-}
-
-impl<B: Bus> Half<B> {
-    /// Quietens the controller; whether it was the one that called.
-    fn acknowledge(&self) -> bool {
-        match self {
-            Self::Xhci(half) => half.acknowledge(),
-            Self::Ehci(half) => half.acknowledge(),
-        }
-    }
-}
+/// No interrupt has this number.
+const NO_INTERRUPT: u32 = u32::MAX;
 
 /// What became of an interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,44 +33,56 @@ pub enum Served {
 
 /// The halves of at most `N` controllers.
 #[derive(Debug)]
-pub struct Attention<B, const N: usize> {
-    halves: [Once<(InterruptId, Half<B>)>; N],
+pub struct Attention<B: 'static, const N: usize> {
+    halves: [Once<InterruptHalf<'static, B>>; N],
+    /// The number of each one's interrupt, where an interrupt finds them soonest.
+    numbers: [AtomicU32; N],
     unclaimed: AtomicU32,
 }
 
-impl<B: Bus, const N: usize> Default for Attention<B, N> {
+impl<B: Bus + 'static, const N: usize> Default for Attention<B, N> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<B: Bus, const N: usize> Attention<B, N> {
+impl<B: Bus + 'static, const N: usize> Attention<B, N> {
     /// No halves.
     #[must_use]
     pub const fn new() -> Self {
         Self {
             halves: [const { Once::new() }; N],
+            numbers: [const { AtomicU32::new(NO_INTERRUPT) }; N],
             unclaimed: AtomicU32::new(0),
         }
     }
 
     /// Puts in the half of a controller that interrupts as `id`. False if there is no place left.
-    pub fn attach(&self, id: InterruptId, half: Half<B>) -> bool {
-        let Some(place) = self.halves.iter().find(|place| place.get().is_none()) else {
+    pub fn attach(&self, id: InterruptId, half: InterruptHalf<'static, B>) -> bool {
+        let mut places = self.halves.iter().zip(&self.numbers);
+        let Some((place, number)) = places.find(|(place, _)| place.get().is_none()) else {
             return false;
         };
-        place.call_once(|| (id, half));
+        place.call_once(|| half);
+        number.store(id.number(), Ordering::Release);
         wake::add_source();
         true
     }
 
     /// Quietens every controller that calls on this interrupt, and wakes the stack.
     pub fn serve(&self, id: InterruptId) -> Served {
-        // They fill the array from its start.
-        let attached = self.halves.iter().map_while(Once::get);
         let mut called = false;
-        for (_, half) in attached.filter(|(own, _)| *own == id) {
-            called |= half.acknowledge();
+        for (place, number) in self.halves.iter().zip(&self.numbers) {
+            let number = number.load(Ordering::Relaxed);
+            if number == NO_INTERRUPT {
+                // They fill the array from its start.
+                break;
+            }
+            if number == id.number()
+                && let Some(half) = place.get()
+            {
+                called |= half.acknowledge();
+            }
         }
         if called {
             self.unclaimed.store(0, Ordering::Relaxed);

@@ -75,7 +75,7 @@ pub unsafe fn run<C: CutDma, const N: usize>(
     host.set_quirks(parts.quirks);
     for driver in parts.drivers {
         host.add_controller(driver)
-            .map_err(|error| Reason::new(format_args!("adding a controller: {error:?}")))?;
+            .map_err(|error| Reason::new(format_args!("adding a controller: {error}")))?;
     }
     if matches!(options.mode, Mode::Bench | Mode::Spread) {
         return measure(&mut host, options);

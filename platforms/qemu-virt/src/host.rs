@@ -3,7 +3,7 @@
 use core::ptr::NonNull;
 
 use board_common::aarch64::{Start, timer};
-use board_common::attention::{Attention, Half};
+use board_common::attention::Attention;
 use board_common::brakes::Brakes;
 use board_common::demo::buffers::{Buffers, high_place};
 use board_common::demo::options::{Mode, Options, Placement, Waiting, quirks};
@@ -172,10 +172,11 @@ fn make_driver(
         Kind::Ehci => make_ehci(&controller.function, window, index, call),
     };
     let address = controller.function.address();
-    let (driver, half) = made?
-        .inspect_err(|fault| println!("PCI {address}: not used: {fault:?}"))
+    let driver = made?
+        .inspect_err(|fault| println!("PCI {address}: not used: {fault}"))
         .ok()?;
     BRAKES.attach(index, driver.emergency_stop());
+    let half = driver.interrupt_half();
     match call {
         Call::Never => {}
         Call::Pin(id) => {
@@ -193,8 +194,8 @@ fn make_driver(
     Some(driver)
 }
 
-/// A driver and its interrupt half; `None` where its memory is taken.
-type Made = Option<Result<(Driver, Half<MmioWindow>), ControllerFault>>;
+/// A driver; `None` where its memory is taken.
+type Made = Option<Result<Driver, ControllerFault>>;
 
 fn make_xhci(
     function: &Function<Ecam>,
@@ -217,10 +218,7 @@ fn make_xhci(
         ..xhci::Options::default()
     };
     let driver = Xhci::new(window, index as u8, storage, options);
-    Some(driver.map(|driver| {
-        let half = Half::Xhci(driver.interrupt_half());
-        (Controller::Xhci(driver), half)
-    }))
+    Some(driver.map(Controller::Xhci))
 }
 
 fn make_ehci(function: &Function<Ecam>, window: MmioWindow, index: usize, call: Call) -> Made {
@@ -235,8 +233,5 @@ fn make_ehci(function: &Function<Ecam>, window: MmioWindow, index: usize, call: 
     let quirks = Quirks::of_pci(PciSubsystem { vendor, device });
     let options = ehci::Options { interrupts, quirks };
     let driver = Ehci::new(window, index as u8, storage, options);
-    Some(driver.map(|driver| {
-        let half = Half::Ehci(driver.interrupt_half());
-        (Controller::Ehci(driver), half)
-    }))
+    Some(driver.map(Controller::Ehci))
 }

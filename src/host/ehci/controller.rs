@@ -507,13 +507,7 @@ impl<B: Bus> HostController for Ehci<'_, B> {
         if self.active.set().is_empty() {
             return false;
         }
-        match self.look_around() {
-            Found::End(found) => {
-                *end = found;
-                true
-            }
-            Found::Other(_) | Found::Nothing => false,
-        }
+        self.look_around(end) == Found::End
     }
 
     /// Completions are in memory, not in a queue that could fill up.

@@ -95,7 +95,7 @@ pub struct EndpointRecord {
     in_flight: u8,
     /// The most transfers in flight.
     pub(super) limit: u8,
-    /// The qTD that is to end next, if anything is in flight.
+    /// The qTD that is to end next, if anything is in flight and the queue has not halted.
     watched: Option<Watched>,
 }
 
@@ -320,9 +320,10 @@ impl EndpointRecord {
         records.put(index);
         queue.give_back(count);
         self.in_flight -= 1;
-        if self.in_flight != 0 {
-            self.watched = Some(queue.watch(queue.after(first, count)));
-        }
+        self.watched = match self.in_flight {
+            0 => None,
+            _ => Some(queue.watch(queue.after(first, count))),
+        };
         match self.before_kept {
             0 => false,
             before => {
@@ -341,26 +342,30 @@ impl EndpointRecord {
     }
 
     /// Takes the oldest transfer if it has one qTD, which has ended well with `token`, as nearly all
-    /// have.
+    /// have. What is to be told goes to `end`.
     #[inline]
-    pub(super) fn take_good_end(&mut self, records: &mut Records<'_>, token: QtdToken) -> Taken {
-        if self.in_flight == 0 || self.halted {
-            return Taken::Otherwise;
-        }
-        let Some((record, ending)) = records
-            .get_mut(self.front)
-            .and_then(|record| Some((*record, record.good_ending(token)?)))
-        else {
+    pub(super) fn take_good_end(
+        &mut self,
+        records: &mut Records<'_>,
+        token: QtdToken,
+        end: &mut TransferEnd,
+    ) -> Taken {
+        let Some(record) = records.get_mut(self.front) else {
             return Taken::Otherwise;
         };
+        let Some(ending) = record.good_ending(token) else {
+            return Taken::Otherwise;
+        };
+        let (token, report) = (record.token, record.report);
         let kept_is_next = self.pop(records);
         if kept_is_next {
             self.let_go();
         }
-        match is_told(record.report, ending, kept_is_next) {
-            true => Taken::End(end_of(record.token, ending)),
-            false => Taken::Quietly,
+        if !is_told(report, ending, kept_is_next) {
+            return Taken::Quietly;
         }
+        *end = end_of(token, ending);
+        Taken::Told
     }
 
     /// Takes transfers that have ended until one of them is to be reported.
@@ -379,7 +384,9 @@ impl EndpointRecord {
             let (token, report) = (record.token, record.report);
             self.halted = !ending.outcome.is_ok();
             let kept_is_next = self.pop(records);
-            if kept_is_next && !self.halted {
+            if self.halted {
+                self.watched = None;
+            } else if kept_is_next {
                 self.let_go();
             }
             if is_told(report, ending, kept_is_next) {
@@ -487,10 +494,10 @@ pub(super) enum Shown {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Taken {
     /// It was taken, and its end is to be told.
-    End(TransferEnd),
+    Told,
     /// It was taken, and nobody is to be told.
     Quietly,
-    /// Nothing was done: it has more qTDs, or did not end well, or there is none.
+    /// Nothing was done: it has more qTDs, or did not end well.
     Otherwise,
 }
 

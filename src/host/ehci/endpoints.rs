@@ -27,7 +27,7 @@ const LONGEST_PACKET: u16 = 1024;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Found {
     /// The good end of a transfer with one qTD.
-    End(TransferEnd),
+    End,
     /// Something else, on the endpoint whose turn it is.
     Other(u8),
     /// Nothing; the next look begins a new round.
@@ -136,9 +136,10 @@ impl<B: Bus> Ehci<'_, B> {
     }
 
     /// Looks at the endpoints with transfers in flight, one after the other from where the last look ended, for
-    /// an end that is to be told, as long as what it finds is the good end of a transfer with one qTD.
+    /// an end that is to be told, as long as what it finds is the good end of a transfer with one qTD; that goes
+    /// to `end`.
     #[inline(never)]
-    pub(super) fn look_around(&mut self) -> Found {
+    pub(super) fn look_around(&mut self, end: &mut TransferEnd) -> Found {
         while let Some(index) = self.active.peek() {
             let Some(endpoint) = self.endpoints.get_mut(usize::from(index)) else {
                 return Found::Other(index);
@@ -147,18 +148,18 @@ impl<B: Bus> Ehci<'_, B> {
                 self.active.step();
                 continue;
             };
-            let taken = endpoint.take_good_end(&mut self.records, token);
+            let taken = endpoint.take_good_end(&mut self.records, token, end);
             if taken == Taken::Otherwise {
                 return Found::Other(index);
             }
             if endpoint.is_idle() {
                 self.active.remove(index);
             }
-            if let Taken::End(end) = taken {
+            if taken == Taken::Told {
                 dma::acquire();
                 self.stirred = true;
                 self.last_end = index;
-                return Found::End(end);
+                return Found::End;
             }
         }
         self.active.restart();
@@ -169,9 +170,10 @@ impl<B: Bus> Ehci<'_, B> {
     /// Looks at the endpoints with transfers in flight for whatever has ended.
     #[inline(never)]
     pub(super) fn scan(&mut self) -> Option<Event> {
+        let mut end = TransferEnd::NONE;
         loop {
-            match self.look_around() {
-                Found::End(end) => {
+            match self.look_around(&mut end) {
+                Found::End => {
                     let index = self.last_end;
                     return Some(self.endpoint(index)?.event(index, end));
                 }
@@ -221,13 +223,16 @@ impl<B: Bus> Ehci<'_, B> {
         how: (Handling, Shown),
     ) -> Result<(), HostError> {
         let place = self.endpoints.get_mut(usize::from(endpoint.index));
-        let queued = place
-            .filter(|found| found.is_live(endpoint))
-            .is_some_and(|found| found.submit_one(&mut self.records, token, &segment, how));
-        if !queued {
+        let Some(found) = place.filter(|found| found.is_live(endpoint)) else {
+            return self.not_taken(endpoint, token, segment, how);
+        };
+        let was_idle = found.is_idle();
+        if !found.submit_one(&mut self.records, token, &segment, how) {
             return self.not_taken(endpoint, token, segment, how);
         }
-        self.active.insert(endpoint.index);
+        if was_idle {
+            self.active.insert(endpoint.index);
+        }
         Ok(())
     }
 

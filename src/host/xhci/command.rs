@@ -113,22 +113,20 @@ impl CommandRing {
     }
 
     /// Writes a command, without ringing.
-    fn place(&mut self, trb: Trb, now: Instant) -> Option<Command> {
+    fn place(&mut self, trb: Trb, now: Instant) -> Command {
         // At most one command a device and endpoint is in flight, and the ring has more blocks
         // than there are of both: the oldest is never reached.
-        let place = self.ring.reserve(1)?;
-        self.ring.give_back(place.blocks);
-        let index = place.first;
+        let index = self.ring.take(1);
         self.ring.write(index, &trb);
         release();
         self.ring.hand_over(index, trb.control);
         self.written = self.written.wrapping_add(1);
-        Some(Command {
+        Command {
             trb,
             index,
             serial: self.written,
             deadline: now + COMMAND_TIME,
-        })
+        }
     }
 }
 
@@ -136,7 +134,7 @@ impl<B: Bus> Xhci<'_, B> {
     /// Issues a command. `None` if the controller is not running.
     pub(super) fn issue(&mut self, trb: Trb, now: Instant) -> Option<Command> {
         let commands = &mut self.base.as_mut()?.commands;
-        let command = commands.place(trb, now)?;
+        let command = commands.place(trb, now);
         if commands.abort.is_none() {
             release();
             self.blocks.ring(0, 0, 0);
@@ -264,10 +262,7 @@ impl<B: Bus> Xhci<'_, B> {
         };
         let written = base.commands.written;
         while let Some(command) = oldest(self.devices, self.endpoints, written, Some(victim)) {
-            let Some(again) = base.commands.place(command.trb, now) else {
-                break;
-            };
-            *command = again;
+            *command = base.commands.place(command.trb, now);
         }
         release();
         self.blocks.ring(0, 0, 0);

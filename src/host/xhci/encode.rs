@@ -158,13 +158,18 @@ pub(super) fn blocks_per_transfer(config: &EndpointConfig) -> usize {
     (config.longest >> 16) as usize + 4 + stages
 }
 
-/// Blocks of a ring for `config.transfers` of the longest transfers: besides theirs, those that
-/// are left out before an early link, the link, and the one that stays free. `None`: too many.
+/// Blocks of a ring for `config.transfers` of the longest transfers. `None`: too many.
 pub(super) fn ring_blocks(config: &EndpointConfig) -> Option<u32> {
-    let per_transfer = blocks_per_transfer(config);
-    let blocks = (usize::from(config.transfers) + 1) * per_transfer + 2;
+    let blocks = least_blocks(usize::from(config.transfers), blocks_per_transfer(config));
     let blocks = blocks.max(MIN_BLOCKS).next_multiple_of(8);
     (blocks <= MAX_BLOCKS).then_some(blocks as u32)
+}
+
+/// What a ring must have for so many transfers: besides their own blocks, those that are left out before
+/// an early link, the link, and one that stays free. So there is room for one more transfer as long as
+/// fewer are in flight, and the ring itself need not count.
+pub(super) fn least_blocks(transfers: usize, per_transfer: usize) -> usize {
+    (transfers + 1) * per_transfer + 2
 }
 
 /// Whether a segment can be described by one block.
@@ -186,21 +191,12 @@ impl LastWords {
             let flags = completion_flags(report) | short_flag(direction);
             Trb::normal(BusAddress::new(0), 0, 0, flags).control
         };
-        Self([
-            word(Report::Always),
-            word(Report::WithoutInterrupt),
-            word(Report::Unexpected),
-        ])
+        Self(Report::ALL.map(word))
     }
 
     #[inline]
     pub(super) fn of(&self, report: Report) -> u32 {
-        let [always, without_interrupt, unexpected] = self.0;
-        match report {
-            Report::Always => always,
-            Report::WithoutInterrupt => without_interrupt,
-            Report::Unexpected => unexpected,
-        }
+        self.0.get(report as usize).copied().unwrap_or_default()
     }
 }
 

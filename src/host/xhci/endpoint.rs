@@ -9,11 +9,12 @@ use super::device::{DeviceRecord, NO_ENDPOINT, Work};
 use super::records::Records;
 use super::streams::{StreamRecord, StreamSet, most_streams};
 use super::transfer::TransferRing;
+use super::trb::Trb;
 use super::{Xhci, context, device_at, endpoint_at};
 use crate::dma::{Allocation, Pool, Segment, release};
 use crate::host::{
-    DeviceHandle, EndpointConfig, EndpointHandle, EndpointKind, Endpoints, Handling, HostError,
-    Sequence, Token, Transfer, TransferEnd,
+    DeviceHandle, EndpointConfig, EndpointHandle, EndpointKind, Endpoints, Exchange, Handling,
+    HostError, Report, Sequence, StatusReading, Token, Transfer, TransferEnd,
 };
 use crate::mmio::Bus;
 use crate::time::Instant;
@@ -110,10 +111,10 @@ impl EndpointRecord {
         }
     }
 
-    /// Whether the controller calls it so.
+    /// Whether the controller calls it so. A free one it may call 0, and finds no ring there.
     #[inline(always)]
     pub(super) fn is_known_as(&self, slot: u8, dci: u8) -> bool {
-        self.slot == slot && self.dci == dci && self.state != EndpointState::Free
+        self.slot == slot && self.dci == dci
     }
 
     /// Forgets everything but which use of the place comes next. Returns the memory of its rings,
@@ -217,6 +218,29 @@ impl EndpointRecord {
             (None, Some(set)) => set.ring(streams, stream),
             _ => None,
         }
+    }
+
+    /// The ring that an event of it is about.
+    #[inline(always)]
+    pub(super) fn ring_of<'r>(
+        &'r mut self,
+        streams: &'r mut [StreamRecord],
+        event: &Trb,
+    ) -> Option<&'r mut TransferRing> {
+        match (&mut self.transfers, &self.streams) {
+            (Some(ring), _) => Some(ring),
+            (None, Some(set)) => set.ring_at(streams, event.parameter),
+            (None, None) => None,
+        }
+    }
+
+    /// Its ring, if it takes transfers now and has no streams.
+    #[inline]
+    fn plain_ring(&mut self) -> Result<&mut TransferRing, HostError> {
+        if self.state != EndpointState::Running || self.work != EndpointWork::Idle {
+            return Err(self.refusal());
+        }
+        self.transfers.as_mut().ok_or(HostError::Unsupported)
     }
 
     /// Whether it takes transfers for this handle now.
@@ -340,6 +364,48 @@ impl<B: Bus> Endpoints for Xhci<'_, B> {
             true => Ok(()),
             false => Err(HostError::QueueFull),
         }
+    }
+
+    /// Finds each endpoint once, and tells the controller of all that is queued on one at once.
+    #[inline(never)]
+    fn send_exchange(&mut self, exchange: &Exchange) -> Result<(), HostError> {
+        let [wrapper, data, status] = exchange.tokens;
+        let (outward, inward) = (exchange.outward, exchange.inward);
+        let quiet = Handling::outward(Report::Unexpected);
+        let records = &mut self.records;
+        let endpoint = endpoint_at(self.endpoints, outward)?;
+        let (slot, dci) = (endpoint.slot, endpoint.dci);
+        let ring = endpoint.plain_ring()?;
+        ring.submit_whole(records, wrapper, exchange.wrapper, quiet)?;
+        if exchange.direction == Direction::Out {
+            let handling = Handling::outward(exchange.report);
+            ring.submit_whole(records, data, exchange.data, handling)?;
+        }
+        release();
+        self.blocks.ring(slot, dci, 0);
+        if (exchange.direction, exchange.reading) == (Direction::Out, StatusReading::Later) {
+            return Ok(());
+        }
+        let endpoint = endpoint_at(self.endpoints, inward)?;
+        let (slot, dci) = (endpoint.slot, endpoint.dci);
+        let ring = endpoint.plain_ring()?;
+        if exchange.direction == Direction::In {
+            let handling = Handling::inward(exchange.report);
+            ring.submit_whole(records, data, exchange.data, handling)?;
+        }
+        match exchange.reading {
+            StatusReading::Behind => {
+                let told = Handling::inward(Report::Always);
+                ring.submit_whole(records, status, exchange.status, told)?;
+            }
+            StatusReading::Held if !ring.hold_segment(records, status, exchange.status) => {
+                return Err(HostError::QueueFull);
+            }
+            StatusReading::Held | StatusReading::Later => {}
+        }
+        release();
+        self.blocks.ring(slot, dci, 0);
+        Ok(())
     }
 
     #[inline]

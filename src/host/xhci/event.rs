@@ -8,7 +8,7 @@
 use super::capability::Parameters;
 use super::regs::{Blocks, ERSTSZ, interrupter, write_address};
 use super::trb::{BYTES, Flags, Trb};
-use crate::dma::{Allocation, Class, Owner, Pinned, Pool, PoolError, Row, Rules, acquire};
+use crate::dma::{Allocation, Class, Owner, Pool, PoolError, Rules, Walk, acquire};
 use crate::mmio::Bus;
 
 /// Blocks of a segment where the controller allows as many segments as are needed. Policy: 4 KiB.
@@ -66,14 +66,8 @@ pub(super) struct EventRing {
     memory: Allocation,
     table: Allocation,
     shape: Shape,
-    /// The blocks of all segments.
-    row: Row<BYTES>,
-    /// How many there are.
-    blocks: u32,
-    /// Index of the next block.
-    next: u32,
-    /// That block, whose last word the controller writes last.
-    here: Pinned<BYTES>,
+    /// The blocks of all segments, and which is next: the controller writes its last word last.
+    walk: Walk<BYTES>,
     /// Cycle bit that a new block has: 0 or 1.
     cycle: u32,
     /// Blocks taken since the controller was told.
@@ -90,15 +84,11 @@ impl EventRing {
         let rules = Rules::aligned(64).within(0x1_0000);
         let memory = pool.allocate(owner, Class::EventRing, bytes, rules)?;
         let blocks = (bytes / BYTES) as u32;
-        let row = memory.row(blocks);
         let ring = Self {
-            here: row.pin(0),
+            walk: Walk::along(memory.row(blocks)),
             memory,
             table: pool.allocate(owner, Class::EventRing, table_bytes, Rules::aligned(64))?,
             shape,
-            row,
-            blocks,
-            next: 0,
             cycle: 1,
             taken: 0,
         };
@@ -133,7 +123,7 @@ impl EventRing {
     /// Whether an event waits. One load.
     #[inline(always)]
     pub(super) fn is_ready(&self) -> bool {
-        self.is_new(self.here.block().read32::<LAST_WORD>())
+        self.is_new(self.walk.block().read32::<LAST_WORD>())
     }
 
     #[inline(always)]
@@ -144,7 +134,7 @@ impl EventRing {
     /// The next event, which stays in the ring.
     #[inline]
     pub(super) fn peek(&self) -> Option<Trb> {
-        let block = self.here.block();
+        let block = self.walk.block();
         let control = block.read32::<LAST_WORD>();
         if !self.is_new(control) {
             return None;
@@ -164,24 +154,21 @@ impl EventRing {
     #[inline(always)]
     pub(super) fn advance(&mut self) {
         self.taken += 1;
-        self.next += 1;
-        if self.next == self.blocks {
-            self.next = 0;
+        if self.walk.advance() {
             self.cycle ^= Flags::CYCLE.bits();
         }
-        self.here = self.row.pin(self.next);
     }
 
     /// Whether so many events were taken that the controller should know before the batch ends.
     #[inline]
     pub(super) fn is_overdue(&self) -> bool {
-        self.taken * 2 >= self.blocks
+        self.taken * 2 >= self.walk.count()
     }
 
     /// Whether so many events were taken that a controller which nobody waits for should know.
     #[inline]
     pub(super) fn is_worth_telling(&self) -> bool {
-        self.taken * PATIENCE >= self.blocks
+        self.taken * PATIENCE >= self.walk.count()
     }
 
     /// Tells the controller how far the ring was emptied, if it was. Two writes.
@@ -198,12 +185,13 @@ impl EventRing {
     /// The next block's address, with the low bits of its segment's number (`§5.5.2.3.3`).
     #[inline]
     fn pointer(&self) -> u64 {
+        let next = self.walk.index();
         let segment = if self.shape.segments == 1 {
             0
         } else {
-            (self.next / self.shape.blocks as u32) & 7
+            (next / self.shape.blocks as u32) & 7
         };
-        self.memory.bus().get() + u64::from(self.next) * BYTES as u64 + u64::from(segment)
+        self.memory.bus().get() + u64::from(next) * BYTES as u64 + u64::from(segment)
     }
 }
 

@@ -83,20 +83,18 @@ impl<B: Bus> Xhci<'_, B> {
         }
     }
 
+    /// Takes one event. What is not the usual way comes last and ends with a call, so that the usual way
+    /// needs no frame.
     #[inline(never)]
     fn take_one(&mut self, end: &mut TransferEnd) -> Taken {
-        self.try_one(end).unwrap_or(Taken::Nothing)
-    }
-
-    #[inline(always)]
-    fn try_one(&mut self, end: &mut TransferEnd) -> Option<Taken> {
-        if self.pending {
-            return None;
-        }
-        let base = self.base.as_mut()?;
-        let event = base.events.peek()?;
+        let (Some(base), false) = (&mut self.base, self.pending) else {
+            return Taken::Nothing;
+        };
+        let Some(event) = base.events.peek() else {
+            return Taken::Nothing;
+        };
         if event.kind() != kind::TRANSFER_EVENT || event.has(Flags::EVENT_DATA) {
-            return None;
+            return Taken::Nothing;
         }
         let (slot, dci) = (event.slot(), event.dci());
         let place = self.recent.place(dci);
@@ -104,57 +102,67 @@ impl<B: Bus> Xhci<'_, B> {
         let Some(endpoint) = endpoint.filter(|endpoint| endpoint.is_known_as(slot, dci)) else {
             return self.look_for(slot, dci, end);
         };
-        let ring = match (&mut endpoint.transfers, &endpoint.streams) {
-            (Some(ring), _) => ring,
-            (None, Some(set)) => set.ring_at(self.streams, event.parameter)?,
-            (None, None) => return None,
+        let Some(ring) = endpoint.ring_of(self.streams, &event) else {
+            return Taken::Nothing;
         };
-        let at = ring.take_end(&mut self.records, &event, end)?;
+        let Some(at) = ring.take_end(&mut self.records, &event, end) else {
+            return self.take_behind_quiet_ones(place, end);
+        };
         base.events.advance();
-        if ring.holds() || base.events.is_overdue() {
-            return Some(self.after_end(end, place, at));
+        if ring.let_go(at) {
+            release();
+            self.blocks.ring(slot, dci, 0);
+            // Whoever queued a transfer behind this one waits for that.
+            return match end.outcome {
+                Outcome::Complete => Taken::Silently,
+                _ => Taken::End,
+            };
         }
-        Some(Taken::End)
+        if base.events.is_overdue() {
+            return self.tell_overdue();
+        }
+        Taken::End
     }
 
     /// The guess where an endpoint lies was wrong: finds out, and takes the event if it is right then.
     #[inline(never)]
-    fn look_for(&mut self, slot: u8, dci: u8, end: &mut TransferEnd) -> Option<Taken> {
-        let place = place_of(self.devices, slot, dci)?;
-        if !self.endpoints.get(place)?.is_known_as(slot, dci) {
-            return None;
+    fn look_for(&mut self, slot: u8, dci: u8, end: &mut TransferEnd) -> Taken {
+        let place = place_of(self.devices, slot, dci).unwrap_or(usize::MAX);
+        match self.endpoints.get(place) {
+            Some(endpoint) if endpoint.is_known_as(slot, dci) => {
+                self.recent.remember(dci, place);
+                self.take_one(end)
+            }
+            _ => Taken::Nothing,
         }
-        self.recent.remember(dci, place);
-        Some(self.take_one(end))
     }
 
-    /// What comes after the good end of a transfer, where something does: a transfer was held behind it, or
-    /// the controller is to be told how far the events were taken. In a function of its own, so that the
-    /// usual way needs no frame.
+    /// Takes an event of an endpoint at `place` if quiet transfers were before the one that it ends.
     #[inline(never)]
-    fn after_end(&mut self, end: &TransferEnd, place: usize, at: u32) -> Taken {
+    fn take_behind_quiet_ones(&mut self, place: usize, end: &mut TransferEnd) -> Taken {
+        match self.drop_quiet_ones(place) {
+            Some(true) => self.take_one(end),
+            _ => Taken::Nothing,
+        }
+    }
+
+    fn drop_quiet_ones(&mut self, place: usize) -> Option<bool> {
+        let event = self.base.as_ref()?.events.peek()?;
+        let ring = self
+            .endpoints
+            .get_mut(place)?
+            .ring_of(self.streams, &event)?;
+        Some(ring.take_quiet_ones(&mut self.records, &event))
+    }
+
+    /// Tells the controller how far a long batch was taken.
+    #[cold]
+    #[inline(never)]
+    fn tell_overdue(&mut self) -> Taken {
         if let Some(base) = &mut self.base {
             base.acknowledge_overdue(&self.blocks);
         }
-        let Some(endpoint) = self.endpoints.get_mut(place) else {
-            return Taken::End;
-        };
-        let (slot, dci) = (endpoint.slot, endpoint.dci);
-        match &mut endpoint.transfers {
-            Some(ring) if ring.holds() => {
-                if !ring.let_go(at) {
-                    return Taken::End;
-                }
-            }
-            _ => return Taken::End,
-        }
-        release();
-        self.blocks.ring(slot, dci, 0);
-        // Whoever queued a transfer behind this one waits for that.
-        match end.outcome {
-            Outcome::Complete => Taken::Silently,
-            _ => Taken::End,
-        }
+        Taken::End
     }
 
     /// Takes the next thing from the event ring, whatever it is.

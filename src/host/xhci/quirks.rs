@@ -21,8 +21,6 @@ pub enum Silicon {
         /// Device id.
         device: u16,
     },
-    /// A Synopsys DesignWare USB 3 core inside a system on a chip.
-    DesignWare,
 }
 
 bitflags::bitflags! {

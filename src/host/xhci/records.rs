@@ -3,12 +3,14 @@
 //! Called by [`transfer`](super::transfer) only. The records of all rings share one slice of the
 //! caller's; a ring's part of it is reserved when its endpoint is opened, and used round and round.
 
-use super::ring::Place;
 use crate::host::Token;
 
 /// One transfer in flight. The caller of the driver provides a slice of them, one for each transfer
 /// that may be in flight at the same time, plus two for endpoint 0 of each device.
+///
+/// Of a power of two bytes, so that its place needs no multiplication.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
 pub struct TransferRecord {
     pub(super) token: Token,
     /// Data bytes that were asked for.
@@ -19,8 +21,6 @@ pub struct TransferRecord {
     pub(super) first: u32,
     /// Last block in the ring.
     pub(super) last: u32,
-    /// Blocks that it takes up, with those that were left out before it.
-    pub(super) blocks: u32,
     /// No event comes if it ends well.
     pub(super) quiet: bool,
     /// Belongs to a ring.
@@ -35,21 +35,19 @@ impl TransferRecord {
         moved: None,
         first: 0,
         last: 0,
-        blocks: 0,
         quiet: false,
         reserved: false,
     };
 
-    /// A transfer of `length` bytes in `count` blocks at `place`, which are not written yet.
+    /// A transfer of `length` bytes in `count` blocks from `first` on, which are not written yet.
     #[inline]
-    pub(super) fn new(token: Token, length: u32, place: Place, count: u32, quiet: bool) -> Self {
+    pub(super) fn new(token: Token, length: u32, first: u32, count: u32, quiet: bool) -> Self {
         Self {
             token,
             length,
             moved: None,
-            first: place.first,
-            last: place.first + count - 1,
-            blocks: place.blocks,
+            first,
+            last: first + count - 1,
             quiet,
             reserved: true,
         }
@@ -66,6 +64,7 @@ impl TransferRecord {
 #[derive(Debug)]
 pub(super) struct Chain {
     base: usize,
+    end: usize,
     capacity: usize,
     /// Where the oldest one is, and where the next one will be.
     head: usize,
@@ -102,7 +101,7 @@ impl Chain {
     #[inline]
     fn place(&self, number: usize) -> usize {
         let place = self.head + number;
-        if place >= self.base + self.capacity {
+        if place >= self.end {
             place - self.capacity
         } else {
             place
@@ -142,6 +141,7 @@ impl<'s> Records<'s> {
         self.mark(base, capacity, true);
         Some(Chain {
             base,
+            end: base + capacity,
             capacity,
             head: base,
             tail: base,
@@ -169,7 +169,7 @@ impl<'s> Records<'s> {
             *slot = record;
             chain.count += 1;
             chain.tail += 1;
-            if chain.tail == chain.base + chain.capacity {
+            if chain.tail == chain.end {
                 chain.tail = chain.base;
             }
         }
@@ -221,11 +221,7 @@ mod tests {
     use super::*;
 
     fn record(token: u32) -> TransferRecord {
-        let place = Place {
-            first: 0,
-            blocks: 1,
-        };
-        TransferRecord::new(Token(token), 0, place, 1, false)
+        TransferRecord::new(Token(token), 0, 0, 1, false)
     }
 
     #[test]

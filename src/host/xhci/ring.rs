@@ -11,7 +11,7 @@
 //! would do too, but QEMU sends them to the device as empty packets.) The blocks that are left out
 //! get this lap's cycle bit all the same, so that they are not taken for new ones in the next lap.
 
-use super::trb::{BYTES, Flags, LENGTH_MASK, Trb};
+use super::trb::{BYTES, Flags, LENGTH_MASK, Trb, kind};
 use crate::dma::{
     Allocation, Block, BusAddress, Class, Owner, Pool, PoolError, Row, Rules, Segment, release,
 };
@@ -22,15 +22,6 @@ pub(super) const MAX_BLOCKS: usize = 0x1_0000 / BYTES;
 /// Byte offset of a block's last word.
 const LAST_WORD: usize = 12;
 
-/// Room for a group of blocks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Place {
-    /// The first block of the group.
-    pub(super) first: u32,
-    /// Blocks that are taken up: the group's, and those that were left out before it.
-    pub(super) blocks: u32,
-}
-
 /// One segment, and the producer's place in it.
 #[derive(Debug)]
 pub(super) struct ProducerRing {
@@ -39,8 +30,6 @@ pub(super) struct ProducerRing {
     /// Blocks of the segment. The last is never anything but a link.
     size: u32,
     enqueue: u32,
-    /// Blocks that the controller may still need.
-    used: u32,
     /// 0 or 1.
     cycle: u32,
 }
@@ -67,7 +56,6 @@ impl ProducerRing {
             memory,
             size: blocks,
             enqueue: 0,
-            used: 0,
             cycle: 1,
         }
     }
@@ -101,68 +89,32 @@ impl ProducerRing {
         (inside && offset.is_multiple_of(BYTES as u64)).then_some((offset / BYTES as u64) as u32)
     }
 
-    /// Takes `count` blocks in a row, to be given back by [`ProducerRing::give_back`]. `None`: no room
-    /// now. One block stays free, so that a full ring is told from an empty one.
-    ///
-    /// A ring that is not less than twice a group and one always has room when nothing is in
-    /// flight.
+    /// Takes `count` blocks in a row, behind an early link where they do not fit before the end. The caller
+    /// has so little in flight that the ring is never full: see [`ring_blocks`](super::encode::ring_blocks).
     #[inline]
-    pub(super) fn reserve(&mut self, count: u32) -> Option<Place> {
+    pub(super) fn take(&mut self, count: u32) -> u32 {
+        if self.enqueue + count >= self.size {
+            self.wrap();
+        }
         let first = self.enqueue;
-        let end = first + count;
-        if end >= self.size {
-            return self.reserve_behind_link(count);
-        }
-        if self.used + count >= self.size {
-            return None;
-        }
-        self.used += count;
-        self.enqueue = end;
-        Some(Place {
-            first,
-            blocks: count,
-        })
+        self.enqueue += count;
+        first
     }
 
     /// Takes one block, where there is room for it without a link.
     #[inline(always)]
-    pub(super) fn reserve_next(&mut self) -> Option<Place> {
+    pub(super) fn take_next(&mut self) -> Option<u32> {
         let first = self.enqueue;
-        if first + 1 >= self.size || self.used + 1 >= self.size {
+        let next = first + 1;
+        if next >= self.size {
             return None;
         }
-        self.used += 1;
-        self.enqueue = first + 1;
-        Some(Place { first, blocks: 1 })
-    }
-
-    /// Takes blocks at the start, behind an early link. The controller may be waiting right where
-    /// that link will be, so the link counts as taken.
-    #[cold]
-    fn reserve_behind_link(&mut self, count: u32) -> Option<Place> {
-        let blocks = self.size - self.enqueue + count;
-        if self.used + blocks >= self.size {
-            return None;
-        }
-        self.wrap();
-        self.used += blocks;
-        self.enqueue = count;
-        Some(Place { first: 0, blocks })
-    }
-
-    /// Gives all blocks back: the controller does not need any more.
-    #[inline]
-    pub(super) fn give_all_back(&mut self) {
-        self.used = 0;
-    }
-
-    /// Gives the blocks of the oldest group back: the controller does not need them any more.
-    #[inline]
-    pub(super) fn give_back(&mut self, blocks: u32) {
-        self.used -= blocks;
+        self.enqueue = next;
+        Some(first)
     }
 
     /// Links back to the start from here, and starts the next lap.
+    #[cold]
     fn wrap(&mut self) {
         let here = self.enqueue;
         for skipped in here + 1..self.size {
@@ -242,10 +194,17 @@ impl ProducerRing {
     }
 
     /// Where a controller that is told to start here must begin: the address of the next block,
-    /// with the cycle state in bit 0. Never a link.
+    /// with the cycle state in bit 0. Never a link, which some controllers do not start at (VL805).
     pub(super) fn start_pointer(&mut self) -> u64 {
         if self.enqueue == self.size - 1 {
             self.wrap();
+        }
+        let control = word(self.enqueue, 12);
+        if Trb::kind_of(self.memory.read32(control)) == kind::LINK {
+            // An earlier lap's.
+            self.memory
+                .write32(control, self.cycle ^ Flags::CYCLE.bits());
+            release();
         }
         self.bus_of(self.enqueue).get() | u64::from(self.cycle)
     }

@@ -1,3 +1,5 @@
+use super::super::encode::least_blocks;
+use super::super::trb::kind;
 use super::*;
 use crate::dma::testing::with_pool;
 
@@ -26,7 +28,7 @@ impl Consumer {
                 return taken;
             }
             let parameter = ring.memory.read64(word(self.index, 0));
-            if control >> 10 & 0x3f == super::super::trb::kind::LINK {
+            if control >> 10 & 0x3f == kind::LINK {
                 assert_eq!(parameter, ring.bus().get(), "links lead to the start");
                 assert_eq!(control & 2, 2, "and toggle");
                 self.index = 0;
@@ -43,17 +45,10 @@ impl Consumer {
 fn put(ring: &ProducerRing, first: u32, values: &[u64]) {
     for (offset, value) in values.iter().enumerate() {
         let index = first + offset as u32;
-        let trb = Trb::command(super::super::trb::kind::NORMAL, 0, *value);
+        let trb = Trb::command(kind::NORMAL, 0, *value);
         ring.write(index, &trb);
         ring.hand_over(index, trb.control);
     }
-}
-
-/// Takes blocks while nothing is in flight, and lets them go at once.
-fn take(ring: &mut ProducerRing, count: u32) -> u32 {
-    let place = ring.reserve(count).unwrap();
-    ring.give_back(place.blocks);
-    place.first
 }
 
 fn with_ring<R>(blocks: u32, test: impl FnOnce(&mut ProducerRing) -> R) -> R {
@@ -70,7 +65,7 @@ fn groups_of_every_size_pass_whole_at_every_index() {
                 let mut consumer = Consumer::new(ring);
                 for round in 0..u64::from(blocks) * 5 {
                     let values: Vec<_> = (0..u64::from(group)).map(|n| round * 100 + n).collect();
-                    let first = take(ring, group);
+                    let first = ring.take(group);
                     assert!(first + group < blocks, "not over the link");
                     put(ring, first, &values);
                     assert_eq!(consumer.take(ring), values, "{blocks} {group} {round}");
@@ -87,7 +82,7 @@ fn a_lap_that_links_early_leaves_nothing_for_the_next_to_stumble_over() {
         // Each lap ends elsewhere.
         for round in 0..200_u64 {
             let group = [7, 4, 1, 1, 5, 3, 6][round as usize % 7];
-            let first = take(ring, group);
+            let first = ring.take(group);
             put(ring, first, &vec![round; group as usize]);
             assert_eq!(consumer.take(ring), vec![round; group as usize]);
             assert!(consumer.take(ring).is_empty());
@@ -95,65 +90,42 @@ fn a_lap_that_links_early_leaves_nothing_for_the_next_to_stumble_over() {
     });
 }
 
-#[test]
-fn blocks_that_the_controller_may_still_need_are_not_taken() {
-    with_ring(8, |ring| {
-        assert_eq!(
-            ring.reserve(3),
-            Some(Place {
-                first: 0,
-                blocks: 3
-            })
-        );
-        assert_eq!(
-            ring.reserve(3),
-            Some(Place {
-                first: 3,
-                blocks: 3
-            })
-        );
-        assert_eq!(ring.reserve(2), None, "only the link's place is left");
-        ring.give_back(3);
-        assert_eq!(ring.reserve(3), None, "3 blocks would meet the oldest");
-        let behind_a_link = ring.reserve(2);
-        assert_eq!(
-            behind_a_link,
-            Some(Place {
-                first: 0,
-                blocks: 4
-            })
-        );
-        assert_eq!(ring.reserve(1), None, "one stays free");
-        ring.give_back(3);
-        assert_eq!(
-            ring.reserve(1),
-            Some(Place {
-                first: 2,
-                blocks: 1
-            })
-        );
-    });
+/// How many blocks the next `count` take up, with those that are left out before a link.
+fn take_up(ring: &mut ProducerRing, count: u32) -> u32 {
+    let before = ring.enqueue();
+    let first = ring.take(count);
+    match first == before {
+        true => count,
+        false => ring.size - before + count,
+    }
 }
 
 #[test]
-fn a_link_that_was_not_followed_yet_is_not_written_over() {
-    with_ring(8, |ring| {
-        let mut consumer = Consumer::new(ring);
-        let first = take(ring, 5);
-        put(ring, first, &[1; 5]);
-        assert_eq!(consumer.take(ring), [1; 5]);
-        let place = ring.reserve(3).unwrap();
-        assert_eq!(
-            place,
-            Place {
-                first: 0,
-                blocks: 6
+fn what_may_be_in_flight_never_fills_a_ring_of_the_least_size() {
+    let mut random = 1_u32;
+    for (transfers, most) in [(1, 1), (1, 4), (2, 1), (2, 5), (3, 2), (5, 6)] {
+        let blocks = least_blocks(transfers, most as usize) as u32;
+        with_ring(blocks, |ring| {
+            let mut in_flight = std::collections::VecDeque::new();
+            let mut fullest = 0;
+            for _ in 0..10_000 {
+                random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                // Mostly the longest, and now and then another, so that laps end at every place.
+                let count = [most, most, most, (random >> 16) % most + 1][(random >> 30) as usize];
+                in_flight.push_back(take_up(ring, count));
+                let taken: u32 = in_flight.iter().sum();
+                assert!(taken < blocks, "{transfers} of {most}: {in_flight:?}");
+                fullest = fullest.max(taken);
+                if in_flight.len() == transfers {
+                    in_flight.pop_front();
+                }
             }
-        );
-        put(ring, 0, &[2; 3]);
-        assert_eq!(ring.reserve(2), None);
-        assert_eq!(consumer.take(ring), [2; 3], "by the link at 5");
-    });
+            assert!(
+                fullest + 1 + most >= blocks,
+                "smaller would do: {fullest} of {blocks}"
+            );
+        });
+    }
 }
 
 #[test]
@@ -162,7 +134,7 @@ fn a_start_pointer_is_never_a_link() {
         for lap in 0..4 {
             let expected = if lap == 0 { 0 } else { ring.enqueue() };
             assert_eq!(ring.enqueue(), expected);
-            let first = take(ring, 7);
+            let first = ring.take(7);
             put(ring, first, &[1; 7]);
             assert_eq!(ring.enqueue(), 7, "the link's place");
             let pointer = ring.start_pointer();
@@ -173,6 +145,22 @@ fn a_start_pointer_is_never_a_link() {
                 "toggled with each lap"
             );
         }
+    });
+}
+
+#[test]
+fn a_start_pointer_is_not_the_link_of_an_earlier_lap_either() {
+    with_ring(8, |ring| {
+        // A group of three does not fit behind five, so the link of this lap is there.
+        for count in [5, 3, 2] {
+            let first = ring.take(count);
+            put(ring, first, &vec![1; count as usize]);
+        }
+        assert_eq!((ring.enqueue(), ring.read(5).kind()), (5, kind::LINK));
+        let pointer = ring.start_pointer();
+        assert_eq!(ring.index_of(pointer & !1), Some(5));
+        assert_eq!(pointer & 1, 0, "the second lap");
+        assert_eq!(ring.read(5).control, 1, "nothing, of the lap before");
     });
 }
 
@@ -191,14 +179,14 @@ fn only_addresses_of_blocks_have_an_index() {
 
 #[test]
 fn aligning_leads_to_64_bytes_from_where_it_was_and_from_the_start_pointer() {
-    let filler = Trb::command(super::super::trb::kind::NO_OP_COMMAND, 0, 99);
+    let filler = Trb::command(kind::NO_OP_COMMAND, 0, 99);
     with_ring(16, |ring| {
         let mut old = Consumer::new(ring);
         for number in 0..40 {
             ring.align(&filler);
             let mut new = Consumer::new(ring);
             assert_eq!(ring.enqueue() % 4, 0);
-            let first = take(ring, 1);
+            let first = ring.take(1);
             put(ring, first, &[number]);
             assert_eq!(new.take(ring), [number]);
             assert_eq!(old.take(ring).last(), Some(&number));

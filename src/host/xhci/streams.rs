@@ -196,7 +196,7 @@ impl StreamSet {
     pub(super) fn stream_of(&self, pointer: u64) -> Option<u16> {
         let first = self.memory.bus().get() + self.array as u64;
         let offset = pointer.checked_sub(first)?;
-        let number = offset / self.ring as u64;
+        let number = offset.checked_div(self.ring as u64)?;
         (number < u64::from(self.count)).then_some(number as u16 + 1)
     }
 

@@ -16,7 +16,8 @@ use super::ring::ProducerRing;
 use super::trb::{Trb, code};
 use crate::dma::{Owner, Pool, Segment, release};
 use crate::host::{
-    EndpointConfig, EndpointKind, HostError, Outcome, Report, Token, Transfer, TransferEnd,
+    EndpointConfig, EndpointKind, Handling, HostError, Outcome, Report, Token, Transfer,
+    TransferEnd,
 };
 
 /// The ring of an endpoint, or of one stream of it, with its transfers in flight.
@@ -138,15 +139,42 @@ impl TransferRing {
         if !self.takes_block(segment) {
             return false;
         }
-        let Some(place) = self.ring.reserve_next() else {
+        let Some(index) = self.ring.take_next() else {
             return false;
         };
         let quiet = report == Report::Unexpected;
-        let record = TransferRecord::new(token, segment.length(), place, 1, quiet);
+        let record = TransferRecord::new(token, segment.length(), index, 1, quiet);
         records.push(&mut self.chain, record);
-        self.ring
-            .put(place.first, segment, self.last_words.of(report));
+        self.ring.put(index, segment, self.last_words.of(report));
         true
+    }
+
+    /// Writes a transfer of one segment into the ring of an endpoint that is no control endpoint, however
+    /// many blocks it needs.
+    #[inline]
+    pub(super) fn submit_whole(
+        &mut self,
+        records: &mut Records<'_>,
+        token: Token,
+        segment: Segment,
+        handling: Handling,
+    ) -> Result<(), HostError> {
+        if self.submit_segment(records, token, segment, handling.report) {
+            return Ok(());
+        }
+        self.submit_otherwise(records, token, segment, handling)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn submit_otherwise(
+        &mut self,
+        records: &mut Records<'_>,
+        token: Token,
+        segment: Segment,
+        handling: Handling,
+    ) -> Result<(), HostError> {
+        self.submit(records, &handling.of(token, &segment))
     }
 
     /// Whether a segment can be the only block of the next transfer, if there is a place for it.
@@ -160,6 +188,7 @@ impl TransferRing {
 
     /// Writes a transfer of one segment behind the newest one, but keeps it from the controller until
     /// [`TransferRing::let_go`]. `false`: nothing was done.
+    #[inline]
     pub(super) fn hold_segment(
         &mut self,
         records: &mut Records<'_>,
@@ -174,25 +203,17 @@ impl TransferRing {
         if !self.takes_block(segment) {
             return false;
         }
-        let Some(place) = self.ring.reserve(1) else {
-            return false;
-        };
-        let record = TransferRecord::new(token, segment.length(), place, 1, false);
+        let index = self.ring.take(1);
+        let record = TransferRecord::new(token, segment.length(), index, 1, false);
         records.push(&mut self.chain, record);
         let control = self.last_words.of(Report::Always);
-        self.ring.hold(place.first, segment, control);
+        self.ring.hold(index, segment, control);
         self.held = Some(Held {
             behind,
-            index: place.first,
+            index,
             control,
         });
         true
-    }
-
-    /// Whether a transfer is held.
-    #[inline]
-    pub(super) fn holds(&self) -> bool {
-        self.held.is_some()
     }
 
     /// The transfer whose last block is `at` has ended well: hands the one over that was held behind it.
@@ -247,16 +268,16 @@ impl TransferRing {
         if count > self.per_transfer {
             return Err(HostError::TooLong);
         }
-        let place = self.ring.reserve(count).ok_or(HostError::QueueFull)?;
+        let first = self.ring.take(count);
         let quiet = transfer.report == Report::Unexpected;
-        let record = TransferRecord::new(transfer.token, length, place, count, quiet);
+        let record = TransferRecord::new(transfer.token, length, first, count, quiet);
         records.push(&mut self.chain, record);
         if let (None, [segment], 1) = (transfer.setup, transfer.segments, count) {
             let control = self.last_words.of(transfer.report);
-            self.ring.put(place.first, *segment, control);
+            self.ring.put(first, *segment, control);
             return Ok(());
         }
-        let mut writer = Writer::new(&self.ring, self.units, place.first);
+        let mut writer = Writer::new(&self.ring, self.units, first);
         let flags = completion_flags(transfer.report);
         match transfer.setup {
             None => writer.data(transfer, length, None, flags),
@@ -266,9 +287,9 @@ impl TransferRing {
         Ok(())
     }
 
-    /// Takes the event of a transfer that has ended well, where it is that of the oldest but for quiet
-    /// ones, and tells all there is to know: writes it to `end`, and returns its last block. `None`: nothing
-    /// was done, and [`TransferRing::take`] finds out what it means.
+    /// Takes the event of the oldest transfer if that has ended well, and tells all there is to know: writes
+    /// it to `end`, and returns its last block. `None`: nothing was done, and [`TransferRing::take_quiet_ones`] or
+    /// [`TransferRing::take`] finds out what it means.
     #[inline(always)]
     pub(super) fn take_end(
         &mut self,
@@ -276,55 +297,51 @@ impl TransferRing {
         event: &Trb,
         end: &mut TransferEnd,
     ) -> Option<u32> {
-        let at = self.ring.index_of(event.parameter)?;
-        if self.form != Form::Plain || !is_good(event.completion_code()) {
+        let oldest = records.oldest(&self.chain)?;
+        let is_its_own = event.parameter == self.ring.bus_of(oldest.last).get();
+        if !is_its_own || self.form != Form::Plain || !is_good(event.completion_code()) {
             return None;
         }
-        let oldest = records.oldest(&self.chain)?;
-        let (record, number, blocks) = if oldest.last == at {
-            (*oldest, 1, oldest.blocks)
-        } else {
-            Self::behind_quiet_ones(&self.chain, records, at)?
-        };
         // Where bytes are missing of a transfer of several blocks, they are to be counted.
         let residue = event.residue();
-        if record.first != at && (residue != 0 || record.moved.is_some()) {
+        if oldest.first != oldest.last && (residue != 0 || oldest.moved.is_some()) {
             return None;
         }
-        let actual = record.length.saturating_sub(residue);
+        let actual = oldest.length.saturating_sub(residue);
         *end = TransferEnd {
-            token: record.token,
+            token: oldest.token,
             actual,
-            outcome: match actual < record.length {
+            outcome: match actual < oldest.length {
                 true => Outcome::Short,
                 false => Outcome::Complete,
             },
         };
-        records.drop_oldest(&mut self.chain, number);
-        self.ring.give_back(blocks);
-        Some(at)
+        let last = oldest.last;
+        records.drop_oldest(&mut self.chain, 1);
+        Some(last)
     }
 
-    /// The transfer whose last block is `at`, if all before it are quiet; how many these are with it, and
-    /// the blocks of them all.
-    #[inline(never)]
-    fn behind_quiet_ones(
-        chain: &Chain,
-        records: &mut Records<'_>,
-        at: u32,
-    ) -> Option<(TransferRecord, usize, u32)> {
-        let (mut number, mut blocks) = (0, 0);
-        loop {
-            let record = records.get(chain, number)?;
-            number += 1;
-            blocks += record.blocks;
+    /// Drops the quiet transfers before one that has ended well, if nothing but such are before it: it is the
+    /// oldest then. `false`: nothing was done.
+    pub(super) fn take_quiet_ones(&mut self, records: &mut Records<'_>, event: &Trb) -> bool {
+        let Some(at) = self.ring.index_of(event.parameter) else {
+            return false;
+        };
+        if self.form != Form::Plain || !is_good(event.completion_code()) {
+            return false;
+        }
+        let mut number = 0;
+        while let Some(record) = records.get(&self.chain, number) {
             if record.last == at {
-                return Some((*record, number, blocks));
+                records.drop_oldest(&mut self.chain, number);
+                return number != 0;
             }
             if !record.quiet {
-                return None;
+                break;
             }
+            number += 1;
         }
+        false
     }
 
     /// Takes any event of a transfer of this ring.
@@ -344,12 +361,11 @@ impl TransferRing {
             return Verdict::Noted;
         }
         // Almost always the oldest one, or the next behind a quiet one.
-        let (mut older, mut blocks, mut all_quiet) = (0, 0, true);
+        let (mut older, mut all_quiet) = (0, true);
         let record = loop {
             let Some(record) = records.get(&self.chain, older) else {
                 return Verdict::Stray;
             };
-            blocks += record.blocks;
             if record.holds(at) {
                 break record;
             }
@@ -363,7 +379,6 @@ impl TransferRing {
         if let Verdict::Ended(_) = verdict {
             // The quiet ones before it are done too.
             records.drop_oldest(&mut self.chain, older + 1);
-            self.ring.give_back(blocks);
         }
         verdict
     }
@@ -372,7 +387,7 @@ impl TransferRing {
     /// Rings are worked in order, so it has ended; nobody knows how.
     #[cold]
     fn miss(&mut self, records: &mut Records<'_>) -> Verdict {
-        while let Some(record) = self.pop(records) {
+        while let Some(record) = records.pop(&mut self.chain) {
             if !record.quiet {
                 return Verdict::Missed(TransferEnd {
                     token: record.token,
@@ -382,13 +397,6 @@ impl TransferRing {
             }
         }
         Verdict::Stray
-    }
-
-    /// Takes the oldest transfer out.
-    fn pop(&mut self, records: &mut Records<'_>) -> Option<TransferRecord> {
-        let record = records.pop(&mut self.chain)?;
-        self.ring.give_back(record.blocks);
-        Some(record)
     }
 
     /// Remembers where the controller stopped, and how far it had come there.
@@ -442,7 +450,7 @@ impl TransferRing {
     pub(super) fn drain(&mut self, records: &mut Records<'_>) -> Option<TransferEnd> {
         self.forget_held();
         loop {
-            let record = self.pop(records)?;
+            let record = records.pop(&mut self.chain)?;
             let has_finished = self.finished != 0;
             self.finished = self.finished.saturating_sub(1);
             if has_finished && record.quiet {
@@ -463,31 +471,24 @@ impl TransferRing {
     /// Counts all transfers as done, if the newest is a quiet one. `false`: nothing was done.
     #[inline]
     pub(super) fn retire_all(&mut self) -> bool {
-        let is_quiet = self.chain.drop_quiet();
-        if is_quiet {
-            self.ring.give_all_back();
-        }
-        is_quiet
+        self.chain.drop_quiet()
     }
 
     /// Counts all transfers up to the newest quiet one as done.
     pub(super) fn retire(&mut self, records: &mut Records<'_>) {
-        let (mut number, mut blocks) = (0, 0);
-        let mut done = (0, 0);
+        let (mut number, mut done) = (0, 0);
         while let Some(record) = records.get(&self.chain, number) {
             number += 1;
-            blocks += record.blocks;
             if record.quiet {
-                done = (number, blocks);
+                done = number;
             }
         }
-        records.drop_oldest(&mut self.chain, done.0);
-        self.ring.give_back(done.1);
+        records.drop_oldest(&mut self.chain, done);
     }
 
     /// Takes all transfers back without a word.
     pub(super) fn clear(&mut self, records: &mut Records<'_>) {
-        while self.pop(records).is_some() {}
+        while records.pop(&mut self.chain).is_some() {}
     }
 }
 

@@ -195,7 +195,13 @@ impl Trb {
     /// The TRB's type.
     #[inline]
     pub(super) const fn kind(&self) -> u32 {
-        self.control >> 10 & 0x3f
+        Self::kind_of(self.control)
+    }
+
+    /// The type of a TRB with this last word.
+    #[inline]
+    pub(super) const fn kind_of(control: u32) -> u32 {
+        control >> 10 & 0x3f
     }
 
     /// Whether any of `flags` is set.

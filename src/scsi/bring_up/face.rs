@@ -1,11 +1,14 @@
 //! What goes into a bring-up and what comes out of it.
 
+use core::fmt;
+
 use super::super::capacity::{Capacity, CapacityFault};
 use super::super::cdb::Command;
 use super::super::details::Details;
 use super::super::inquiry::Inquiry;
-use super::super::sense::Sense;
+use super::super::sense::{Sense, SenseKey};
 use super::super::transport::{Outcome, TransportError};
+use super::super::unit::transport_failed;
 use crate::time::Instant;
 
 /// What a unit is.
@@ -46,6 +49,37 @@ pub enum BringUpError {
     /// Its capacity makes no sense.
     Capacity(CapacityFault),
 }
+
+impl fmt::Display for BringUpError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Transport(error) => write!(formatter, "{}", transport_failed(*error)),
+            Self::NoInquiryData => formatter.write_str("the disk does not say what it is"),
+            Self::NotReady(sense) => {
+                write!(formatter, "the disk did not get ready in time ({sense})")
+            }
+            Self::Failed(sense) => {
+                write!(formatter, "the disk failed a necessary command ({sense})")?;
+                match (sense.key, sense.asc) {
+                    (SenseKey::HardwareError, INTERNAL_FAILURE) => formatter
+                        .write_str(": often it gets too little power: see to its own supply"),
+                    _ => Ok(()),
+                }
+            }
+            Self::Capacity(CapacityFault::NoMedium) => {
+                formatter.write_str("the disk has no medium")
+            }
+            Self::Capacity(fault) => {
+                write!(formatter, "the disk's size makes no sense ({fault:?})")
+            }
+        }
+    }
+}
+
+impl core::error::Error for BringUpError {}
+
+/// INTERNAL TARGET FAILURE (SPC-4 annex D).
+const INTERNAL_FAILURE: u8 = 0x44;
 
 /// How freely a unit may be asked what it can be used without.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

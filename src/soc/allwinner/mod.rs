@@ -25,6 +25,6 @@ mod sequence;
 mod step;
 
 pub use chip::{A20, A64, AlwaysOn, Chip, H3, H5, PortFacts, Serial};
-pub use run::{Port, Vbus, bring_up, carry_out, cut_dma};
+pub use run::{Port, Vbus, bring_up, carry_out, cut_dma, is_cut};
 pub use sequence::{Bank, Pin};
 pub use step::{Action, Block, Step};

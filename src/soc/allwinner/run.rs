@@ -63,10 +63,12 @@ pub fn bring_up<B: Bus>(
     }
 }
 
-/// Takes both controllers of a port off the bus. From then on they reach no memory.
+/// Takes both controllers of a port off the bus. `true` if the chip shows that it has done so: from then on they
+/// reach no memory, and none of their registers may be touched.
 ///
 /// They are usable again after [`bring_up`].
-pub fn cut_dma<B: Bus>(chip: &Chip, number: u8, blocks: &impl Fn(Block) -> Option<B>) {
+#[must_use]
+pub fn cut_dma<B: Bus>(chip: &Chip, number: u8, blocks: &impl Fn(Block) -> Option<B>) -> bool {
     for step in chip.cut_steps(number) {
         if let Action::Change {
             block,
@@ -78,6 +80,25 @@ pub fn cut_dma<B: Bus>(chip: &Chip, number: u8, blocks: &impl Fn(Block) -> Optio
             change(blocks, block, offset, clear, set);
         }
     }
+    is_cut(chip, number, blocks)
+}
+
+/// Whether both controllers of a port are off the bus, as the chip shows.
+#[must_use]
+pub fn is_cut<B: Bus>(chip: &Chip, number: u8, blocks: &impl Fn(Block) -> Option<B>) -> bool {
+    let shows = |step: Step| match step.action {
+        Action::Change {
+            block,
+            offset,
+            clear,
+            set,
+        } => blocks(block).is_some_and(|bus| {
+            let value = bus.read32(usize::from(offset));
+            value & clear == 0 && value & set == set
+        }),
+        Action::Shift { .. } | Action::Wait(_) => true,
+    };
+    chip.port(number).is_some() && chip.cut_steps(number).all(shows)
 }
 
 /// Carries steps out, one after the other. Steps to blocks that the board does not have do nothing.
@@ -157,5 +178,74 @@ fn shift<B: Bus>(
         bus.write8(offset, quiet | strobe);
         bus.write8(offset, quiet);
         bits >>= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::rc::Rc;
+
+    use super::super::H3;
+    use super::*;
+
+    /// One register for all offsets, which takes what is written to it or not.
+    #[derive(Clone)]
+    struct Register {
+        value: Rc<Cell<u32>>,
+        takes: bool,
+    }
+
+    impl Bus for Register {
+        fn length(&self) -> usize {
+            0x400
+        }
+
+        fn read8(&self, _offset: usize) -> u8 {
+            self.value.get() as u8
+        }
+
+        fn read16(&self, _offset: usize) -> u16 {
+            self.value.get() as u16
+        }
+
+        fn read32(&self, _offset: usize) -> u32 {
+            self.value.get()
+        }
+
+        fn write8(&self, _offset: usize, _value: u8) {}
+
+        fn write16(&self, _offset: usize, _value: u16) {}
+
+        fn write32(&self, _offset: usize, value: u32) {
+            if self.takes {
+                self.value.set(value);
+            }
+        }
+    }
+
+    #[test]
+    fn a_cut_counts_only_when_the_chip_shows_it() {
+        for takes in [true, false] {
+            let register = Register {
+                value: Rc::new(Cell::new(u32::MAX)),
+                takes,
+            };
+            let blocks = |_| Some(register.clone());
+            assert!(!is_cut(&H3, 1, &blocks));
+            assert_eq!(cut_dma(&H3, 1, &blocks), takes);
+            assert_eq!(is_cut(&H3, 1, &blocks), takes);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_reached_or_is_not_there_was_not_cut() {
+        assert!(!cut_dma(&H3, 1, &|_| None::<Register>));
+        let register = Register {
+            value: Rc::default(),
+            takes: true,
+        };
+        let ports = H3.ports.len() as u8;
+        assert!(!cut_dma(&H3, ports, &|_| Some(register.clone())));
     }
 }

@@ -11,7 +11,7 @@ use super::wire::{Cbw, Csw, CswStatus, Lun};
 use crate::dma::{
     Allocation, Class, DataDirection, Dma, Mapping, Owner, PoolError, Rules, Segment, SegmentRules,
 };
-use crate::host::{HostError, Outcome, Report, Token, TransferEnd};
+use crate::host::{HostError, Outcome, Report, StatusReading, Token, TransferEnd};
 use crate::policy::Queueing;
 use crate::scsi::cdb::{Command, DataPhase};
 use crate::scsi::transport::{
@@ -236,7 +236,13 @@ impl Transport {
         self.sensing = None;
         let action = self.prepare(lun, &request.command, now + request.timeout);
         let queued = match (action, self.whole_data()) {
-            (Action::SendAll, Some(data)) => self.send_whole(bus, data),
+            (Action::SendAll, Some(data)) if self.holding => {
+                self.send_whole(bus, data, StatusReading::Held)
+            }
+            (Action::SendAll, Some(data)) => self.send_whole(bus, data, StatusReading::Behind),
+            (Action::SendCommandAndData, Some(data)) => {
+                self.send_whole(bus, data, StatusReading::Later)
+            }
             (action, _) => self.queue_beginning(bus, action),
         };
         self.note_queued(queued);

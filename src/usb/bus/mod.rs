@@ -37,9 +37,11 @@ pub(crate) use configure::Configuring;
 pub use configure::FunctionConfig;
 use lane::Lane;
 pub use start::ControllerState;
+use start::Reach;
 use token::Kind;
 pub(crate) use token::function as function_token;
 pub use token::function_and_tag;
+pub use turns::Turn;
 
 /// A controller with all five parts.
 pub trait Driver: HostController + Devices + Endpoints + Hubs + RootPorts {}
@@ -52,6 +54,7 @@ pub struct ControllerSlot<C> {
     driver: Option<C>,
     state: ControllerState,
     lane: Option<Lane>,
+    reach: Reach,
     /// How often it was started again after it died.
     restarts: u8,
     /// How often on behalf of a device.
@@ -64,6 +67,7 @@ impl<C> ControllerSlot<C> {
         driver: None,
         state: ControllerState::Stopped,
         lane: None,
+        reach: Reach::Open,
         restarts: 0,
         renewals: 0,
     };
@@ -96,8 +100,8 @@ pub enum BusEvent {
     /// What was away from this port, to be reset or without power, was pulled meanwhile: it does not
     /// come back.
     Vacated(ControllerId, RootPort),
-    /// A controller has died and could not be stopped: it may reach memory of its devices for ever,
-    /// unless the platform can cut its DMA. They are reported as closed after that.
+    /// A controller could not be stopped: it may reach memory of its devices, or of whoever had it before, for
+    /// ever, unless the platform can cut its DMA. Its devices are reported as closed after that.
     Runaway(ControllerId, ControllerFault),
 }
 
@@ -242,10 +246,7 @@ impl<'s, C: Driver> Bus<'s, C> {
                 self.port_changed(controller, port);
                 None
             }
-            Event::Started(result) => {
-                self.controller_started(controller, result, now);
-                None
-            }
+            Event::Started(result) => self.controller_started(controller, result, now),
             Event::Stopped(result) => self.controller_stopped(controller, result, now),
             Event::Died(fault) => self.controller_died(controller, fault, now),
         }

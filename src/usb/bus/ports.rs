@@ -1,12 +1,17 @@
 //! Root ports: what changed, what has become stable, what has gone.
 
 use super::{Bus, BusEvent, ControllerState, Driver};
-use crate::host::{PortProtocol, PortStatus, RootPort};
+use crate::host::{Attachment, PortProtocol, PortStatus, RootPort};
 use crate::platform::ControllerId;
 use crate::time::Instant;
+use crate::usb::descriptor::Device;
 use crate::usb::device::DeviceId;
 use crate::usb::error::UsbError;
 use crate::usb::port::{DEBOUNCE, POWER_OFF, POWER_ON, POWER_RETURNS, PortEntry, PortState};
+use crate::usb::speed::Speed;
+
+/// What `bcdUSB` of a SuperSpeed device is at high speed, at least (USB 3.2 §9.6.1).
+const SUPER_SPEED_AT_HIGH_SPEED: u16 = 0x0210;
 
 impl<C: Driver> Bus<'_, C> {
     /// A controller reports that something about a port has changed.
@@ -91,6 +96,30 @@ impl<C: Driver> Bus<'_, C> {
     pub fn cycle_power(&mut self, device: DeviceId, now: Instant) {
         self.leave_port(device, PortState::PoweringOff(device));
         self.close(device, now);
+    }
+
+    /// Resets a device that runs at high speed, is made for SuperSpeed by its own word, and is in a socket
+    /// that has that: once after it was plugged in, as its link may train better the second time (a change
+    /// of edk2's of 2026). `true` if it is being reset.
+    pub fn reset_for_speed(&mut self, device: DeviceId, now: Instant) -> bool {
+        let Some(entry) = self.device(device) else {
+            return false;
+        };
+        let is_made_for_more =
+            |descriptor: &Device| descriptor.head.usb_release >= SUPER_SPEED_AT_HIGH_SPEED;
+        let runs_at_high_speed = |attachment: &Attachment| attachment.speed == Speed::High;
+        let is_slow = entry.descriptor.as_ref().is_some_and(is_made_for_more)
+            && entry.attachment.as_ref().is_some_and(runs_at_high_speed);
+        let is_new = |port: &PortEntry| port.is_occupied_by(device) && !port.kept;
+        let port = self.ports.iter().position(is_new).filter(|_| is_slow);
+        let is_alone = port
+            .and_then(|port| self.other_half(port))
+            .and_then(|half| self.ports.get(half))
+            .is_some_and(|half| half.state == PortState::Empty);
+        if is_alone {
+            self.reset_device(device, now);
+        }
+        is_alone
     }
 
     fn leave_port(&mut self, device: DeviceId, state: PortState) {

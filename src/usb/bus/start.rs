@@ -2,7 +2,10 @@
 //!
 //! A controller that dies is stopped, which ends its DMA; its devices are closed; then it is
 //! started again, at most [`RESTARTS`] times. The same is done as often on behalf of a device that
-//! nothing less has helped: see [`Bus::restart_controller`].
+//! nothing less has helped: see [`Bus::restart_controller`]. One that cannot be started is stopped, too: whoever
+//! had it before may have left it running over memory that is somebody else's now.
+//!
+//! Invariant: as long as a controller may reach memory by itself, [`Bus::is_quiet`] is false.
 
 use super::{Bus, BusEvent, Driver, Fate};
 use crate::host::{Capabilities, ControllerFault, PortProtocol, RootPort};
@@ -19,7 +22,7 @@ const RESTARTS: u8 = 2;
 /// Where a controller is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ControllerState {
-    /// Not started, or stopped: it reaches no memory.
+    /// Not started yet, as it was found; or stopped: it reaches no memory.
     Stopped,
     /// On its way up.
     Starting,
@@ -27,6 +30,8 @@ pub enum ControllerState {
     Running,
     /// On its way down for good.
     Stopping,
+    /// On its way down because it could not be started: it may have been left running, or run later.
+    Aborting(ControllerFault),
     /// On its way down because it died; it is started again after that.
     Recovering(ControllerFault),
     /// On its way down on behalf of one of its devices; it is started again after that.
@@ -35,6 +40,17 @@ pub enum ControllerState {
     Restarting,
     /// It does not work.
     Failed(ControllerFault),
+}
+
+/// What is known of a controller's own accesses to memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Reach {
+    /// It may access any memory that it was told of, by us or by whoever had it before.
+    Open,
+    /// It was halted and reset.
+    Ended,
+    /// The platform has cut it off, maybe by its reset line or its clock: no register is touched any more.
+    CutOff,
 }
 
 impl<C: Driver> Bus<'_, C> {
@@ -79,26 +95,35 @@ impl<C: Driver> Bus<'_, C> {
         for slot in self.controllers.iter_mut() {
             if let (ControllerState::Stopped, Some(driver)) = (slot.state, slot.driver.as_mut()) {
                 slot.state = ControllerState::Starting;
+                slot.reach = Reach::Open;
                 driver.start(&mut self.pool, now);
             }
         }
         self.wake_at(now);
     }
 
-    /// Begins to stop every controller that is not stopped. Its devices are reported as gone, and
-    /// as closed when it has stopped.
+    /// Begins to stop every controller that is not stopped, one that was never started too: a boot loader may have
+    /// left it running. Its devices are reported as gone, and as closed when it has stopped.
     pub fn stop(&mut self, now: Instant) {
         for slot in self.controllers.iter_mut() {
             let Some(driver) = slot.driver.as_mut() else {
                 continue;
             };
-            if !matches!(slot.state, ControllerState::Stopped) {
+            let is_stopped = slot.state == ControllerState::Stopped && slot.reach == Reach::Ended;
+            if !is_stopped && slot.reach != Reach::CutOff {
                 slot.state = ControllerState::Stopping;
                 slot.lane = None;
                 driver.stop(now);
             }
         }
         self.wake_at(now);
+    }
+
+    /// Whether it is certain that no controller reaches memory: each was stopped or cut off.
+    #[must_use]
+    pub fn is_quiet(&self) -> bool {
+        let mut used = self.controllers.iter().filter(|slot| slot.driver.is_some());
+        used.all(|slot| slot.reach != Reach::Open)
     }
 
     /// Where a controller is.
@@ -137,31 +162,44 @@ impl<C: Driver> Bus<'_, C> {
         controller: ControllerId,
         result: Result<(), ControllerFault>,
         now: Instant,
-    ) {
-        let Some(slot) = self.slot_mut(controller) else {
-            return;
-        };
+    ) -> Option<BusEvent> {
+        let slot = self.slot_mut(controller)?;
         if slot.state != ControllerState::Starting {
             // It was told to stop meanwhile.
-            return;
+            return None;
         }
-        slot.state = match result {
-            Ok(()) => ControllerState::Running,
-            Err(fault) => ControllerState::Failed(fault),
-        };
-        if result.is_ok() {
-            for port in self
-                .ports
-                .iter_mut()
-                .filter(|port| port.in_use && port.controller == controller)
-            {
-                port.changed = true;
-                if port.kept {
-                    port.state = PortState::PoweringOn(now + POWER_ON);
-                }
+        match result {
+            Ok(()) => {
+                slot.state = ControllerState::Running;
+                self.look_at_ports_of(controller, now);
+            }
+            // It is the firmware's, and stays so until the host leaves.
+            Err(fault @ ControllerFault::FirmwareHolds) => {
+                slot.state = ControllerState::Failed(fault);
+            }
+            // All that a stop could do was done.
+            Err(fault @ ControllerFault::ResetTimeout) => {
+                slot.state = ControllerState::Failed(fault);
+                return Some(BusEvent::Runaway(controller, fault));
+            }
+            Err(fault) => {
+                slot.state = ControllerState::Aborting(fault);
+                slot.driver.as_mut()?.stop(now);
             }
         }
         self.wake_at(now);
+        None
+    }
+
+    /// A controller has started: nothing is known of its ports.
+    fn look_at_ports_of(&mut self, controller: ControllerId, now: Instant) {
+        let all = self.ports.iter_mut();
+        for port in all.filter(|port| port.in_use && port.controller == controller) {
+            port.changed = true;
+            if port.kept {
+                port.state = PortState::PoweringOn(now + POWER_ON);
+            }
+        }
     }
 
     pub(super) fn controller_died(
@@ -176,6 +214,7 @@ impl<C: Driver> Bus<'_, C> {
             // On its way down for good, or down: it is not started again.
             ControllerState::Stopping => ControllerState::Stopping,
             ControllerState::Renewing => ControllerState::Renewing,
+            ControllerState::Aborting(fault) => ControllerState::Aborting(fault),
             ControllerState::Stopped | ControllerState::Failed(_) => return None,
             _ => ControllerState::Recovering(fault),
         };
@@ -220,10 +259,15 @@ impl<C: Driver> Bus<'_, C> {
         let slot = self.slot_mut(controller)?;
         slot.lane = None;
         if let Err(fault) = result {
-            slot.state = ControllerState::Failed(fault);
+            slot.state = ControllerState::Failed(match slot.state {
+                ControllerState::Aborting(first) => first,
+                _ => fault,
+            });
             return Some(BusEvent::Runaway(controller, fault));
         }
+        slot.reach = Reach::Ended;
         slot.state = match slot.state {
+            ControllerState::Aborting(fault) => ControllerState::Failed(fault),
             ControllerState::Recovering(fault) if slot.restarts >= RESTARTS => {
                 ControllerState::Failed(fault)
             }
@@ -241,8 +285,12 @@ impl<C: Driver> Bus<'_, C> {
         None
     }
 
-    /// The platform has cut a runaway controller off from memory: its devices can be closed.
+    /// The platform has cut a runaway controller off from memory: its devices can be closed. It is neither
+    /// stopped nor started again.
     pub fn confirm_cut(&mut self, controller: ControllerId, now: Instant) {
+        if let Some(slot) = self.slot_mut(controller) {
+            slot.reach = Reach::CutOff;
+        }
         self.orphan(controller, now);
     }
 
@@ -291,6 +339,7 @@ impl<C: Driver> Bus<'_, C> {
         let due = |state| matches!(state, ControllerState::Restarting);
         let slot = self.controllers.iter_mut().find(|slot| due(slot.state))?;
         slot.state = ControllerState::Starting;
+        slot.reach = Reach::Open;
         slot.driver.as_mut()?.start(&mut self.pool, now);
         None
     }

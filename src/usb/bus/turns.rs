@@ -1,7 +1,7 @@
 //! The turns of the controllers: what they report is taken from one after the other, each having its share.
 //!
 //! Called by the stack in every poll. Most of what is taken are good ends of transfers, and most polls end with
-//! nothing left: both have a short way ([`Bus::take_end`], the first lines of [`Bus::poll`]).
+//! nothing left: both have a short way ([`Bus::take_end`]).
 
 use super::{Bus, BusEvent, Driver, token};
 use crate::host::{HostController, TransferEnd};
@@ -16,6 +16,17 @@ pub(super) const SHARE: u8 = 64;
 /// controllers of a board hold, and an end to what a mad one can hold up.
 pub(super) const POSTPONED: u8 = 8;
 
+/// What a short look at the controllers has found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Turn {
+    /// The good end of a function's transfer.
+    End,
+    /// Nothing: every controller had its turn and was told how far its events were taken.
+    Over,
+    /// [`Bus::poll`] finds out.
+    Other,
+}
+
 impl<C: Driver> Bus<'_, C> {
     /// Whether [`Bus::poll`] would find something. Touches nothing.
     #[inline]
@@ -27,40 +38,8 @@ impl<C: Driver> Bus<'_, C> {
     /// told how far its events were taken; [`Bus::next_wake`] says whether there is more at once.
     ///
     /// Events come before timers: what has ended in time, but was not told of, has not timed out.
-    #[inline]
-    pub fn poll(&mut self, now: Instant) -> Option<BusEvent> {
-        // At the end of nearly every poll nothing is left but to say so.
-        if self.cut_short == Instant::NEVER && now < self.next_timer && self.end_turns(now) {
-            return None;
-        }
-        self.poll_thoroughly(now)
-    }
-
-    /// Ends the turns of the controllers, as far as nothing waits in them: `false` if something does.
-    #[inline]
-    fn end_turns(&mut self, now: Instant) -> bool {
-        let mut wake = self.next_timer;
-        for slot in self.controllers.iter_mut() {
-            let Some(driver) = slot.driver.as_mut() else {
-                break;
-            };
-            let deadline = driver.next_deadline();
-            if now >= deadline || driver.has_events() {
-                return false;
-            }
-            driver.acknowledge_events();
-            wake = wake.min(deadline);
-        }
-        self.cursor = 0;
-        self.taken = 0;
-        self.behind = 0;
-        self.wake = wake;
-        true
-    }
-
-    /// Takes whatever there is.
     #[inline(never)]
-    fn poll_thoroughly(&mut self, now: Instant) -> Option<BusEvent> {
+    pub fn poll(&mut self, now: Instant) -> Option<BusEvent> {
         let mut timers_ran = false;
         loop {
             if let Some(event) = self.take_events(now) {
@@ -92,52 +71,41 @@ impl<C: Driver> Bus<'_, C> {
             .fold(time.min(self.next_timer), Instant::min)
     }
 
-    /// Takes the good end of a function's transfer if that is what [`Bus::poll`] would find, by a shorter way.
-    /// `false` says nothing.
+    /// Takes the good end of a function's transfer if that is what [`Bus::poll`] would find, by a shorter way; or
+    /// says that [`Bus::poll`] would find nothing, as at the end of nearly every poll of the stack.
     #[inline]
-    pub fn take_end(&mut self, end: &mut TransferEnd) -> bool {
-        let slot = self.controllers.get_mut(self.cursor);
-        let driver = slot.and_then(|slot| slot.driver.as_mut());
-        match driver {
-            Some(driver) if self.taken != SHARE => {
-                if !driver.take_end(end) {
-                    return self.take_end_behind(end);
-                }
-            }
-            _ => return false,
+    pub fn take_end(&mut self, end: &mut TransferEnd, now: Instant) -> Turn {
+        if self.taken == SHARE {
+            return Turn::Other;
         }
-        self.taken += 1;
-        // Control transfers do not end so; whatever else there was, nobody waits for it.
-        token::is_of_function(end.token)
-    }
-
-    /// The same of the controllers behind the one whose turn it is, which has no such end.
-    #[inline]
-    fn take_end_behind(&mut self, end: &mut TransferEnd) -> bool {
-        let next = self.controllers.get(self.cursor + 1);
-        if next.is_none_or(|slot| slot.driver.is_none()) {
-            return false;
-        }
-        self.take_end_of_others(end)
-    }
-
-    #[inline(never)]
-    fn take_end_of_others(&mut self, end: &mut TransferEnd) -> bool {
-        let rest = self.controllers.get_mut(self.cursor..).unwrap_or_default();
-        let mut drivers = rest.iter_mut().map_while(|slot| slot.driver.as_mut());
-        let mut before = drivers.next();
-        for driver in drivers {
-            if before.is_some_and(|before| before.has_events()) {
-                // Something else comes first.
-                return false;
-            }
+        let mut wake = self.next_timer;
+        let rest = self.controllers.get_mut(self.cursor..);
+        for slot in rest.unwrap_or_default() {
+            let Some(driver) = slot.driver.as_mut() else {
+                break;
+            };
             if driver.take_end(end) {
                 self.taken += 1;
-                return token::is_of_function(end.token);
+                // Control transfers do not end so; whatever else there was, nobody waits for it.
+                return match token::is_of_function(end.token) {
+                    true => Turn::End,
+                    false => Turn::Other,
+                };
             }
-            before = Some(driver);
+            if driver.has_events() {
+                // Something else comes first.
+                return Turn::Other;
+            }
+            driver.acknowledge_events();
+            wake = wake.min(driver.next_deadline());
         }
-        false
+        if self.cursor != 0 || self.cut_short != Instant::NEVER || now >= wake {
+            return Turn::Other;
+        }
+        self.taken = 0;
+        self.behind = 0;
+        self.wake = wake;
+        Turn::Over
     }
 
     /// Gives every controller its turn, up to the first event that a driver must know.

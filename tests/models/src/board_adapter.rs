@@ -1,8 +1,15 @@
-//! The modelled board as the library's register windows and delay.
+//! The modelled board as the library's register windows, delay, and platform.
+
+use std::fmt;
+use std::ptr::NonNull;
 
 use embedded_hal::delay::DelayNs;
+use rootport::dma::{BusAddress, Dma};
 use rootport::mmio::Bus;
+use rootport::platform::{ControllerId, Platform};
+use rootport::time::Instant;
 
+use crate::adapter::{ModelBus, ModelPlatform};
 use crate::board::allwinner::Board;
 
 /// A window of a board's registers.
@@ -129,5 +136,83 @@ pub struct BoardDelay(pub Board);
 impl DelayNs for BoardDelay {
     fn delay_ns(&mut self, nanoseconds: u32) {
         self.0.pass(u64::from(nanoseconds));
+    }
+}
+
+/// A machine on a board: controllers are cut off from memory by what the board has for it, and by nothing else.
+#[derive(Clone, Debug)]
+pub struct BoardPlatform<F> {
+    machine: ModelPlatform,
+    cut: F,
+}
+
+impl<F: Fn(ControllerId) -> bool> BoardPlatform<F> {
+    /// The platform of `machine`, whose controllers `cut` takes off the bus; it returns whether that is certain.
+    #[must_use]
+    pub fn new(machine: ModelPlatform, cut: F) -> Self {
+        Self { machine, cut }
+    }
+
+    /// The machine without its board.
+    #[must_use]
+    pub fn machine(&self) -> &ModelPlatform {
+        &self.machine
+    }
+}
+
+// SAFETY: all of it is the machine's.
+unsafe impl<F> Dma for BoardPlatform<F> {
+    fn coherent(&self) -> bool {
+        self.machine.coherent()
+    }
+
+    fn cache_line(&self) -> usize {
+        self.machine.cache_line()
+    }
+
+    fn bus_address(&self, start: NonNull<u8>, length: usize) -> Option<BusAddress> {
+        self.machine.bus_address(start, length)
+    }
+
+    fn clean(&self, start: NonNull<u8>, length: usize) {
+        self.machine.clean(start, length);
+    }
+
+    unsafe fn invalidate(&self, start: NonNull<u8>, length: usize) {
+        // SAFETY: the caller's promise is the same.
+        unsafe { self.machine.invalidate(start, length) }
+    }
+
+    fn returned(&self, start: NonNull<u8>, length: usize) {
+        self.machine.returned(start, length);
+    }
+}
+
+impl<F: Fn(ControllerId) -> bool> Platform for BoardPlatform<F> {
+    type Bus = ModelBus;
+
+    fn now(&self) -> Instant {
+        self.machine.now()
+    }
+
+    fn wait(&self, until: Instant) {
+        self.machine.wait(until);
+    }
+
+    fn cut_dma(&self, controller: ControllerId) -> bool {
+        // What the board takes off the bus reaches no memory: the model of the controller is to know it.
+        let is_cut = (self.cut)(controller);
+        if is_cut {
+            self.machine.cut_dma(controller);
+        }
+        is_cut
+    }
+
+    fn can_cut_dma(&self, _controller: ControllerId) -> bool {
+        true
+    }
+
+    fn log(&self, line: fmt::Arguments<'_>) {
+        self.machine.log(line);
     }
 }

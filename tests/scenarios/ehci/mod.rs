@@ -11,7 +11,7 @@ mod shapes;
 use rootport::host::Controller;
 use rootport::host::ehci::{Ehci, EhciMemory, Interrupts};
 use rootport_models::adapter::ModelPlatform;
-use rootport_models::device::Link;
+use rootport_models::device::{Link, MICROSECOND};
 use rootport_models::machine::Machine;
 
 use crate::rig::ModelController;
@@ -51,6 +51,25 @@ pub(crate) fn usual() -> Traits {
     }
 }
 
+/// The same controller in another shape for each number: what a driver must read from the chip, and
+/// how long a chip takes. What a test relies on stays: its ports and the width of its addresses.
+pub(crate) fn shaped(traits: Traits, number: u64) -> Traits {
+    let bit = |index: u64| number >> index & 1 == 1;
+    let third = number as usize % 3;
+    Traits {
+        park: bit(0),
+        programmable_frame_list: bit(1),
+        port_power_control: bit(2),
+        companions: [1, 0, 3][third],
+        capability_length: [0x20, 0x10, 0x40][third],
+        isochronous_threshold: [1, 7, 8][third],
+        halt_time: [300, 1_900, 10][third] * MICROSECOND,
+        follow_time: [200, 2_000, 10][third] * MICROSECOND,
+        advance_time: [250, 2_000, 10][third] * MICROSECOND,
+        ..traits
+    }
+}
+
 /// One whose addresses have 32 bits.
 pub(crate) fn addresses_32() -> Traits {
     usual()
@@ -83,6 +102,11 @@ pub(crate) fn interrupting() -> Vec<(Traits, Driver)> {
 /// Puts a controller into the machine; its index.
 pub(crate) fn add(machine: &Machine, traits: Traits, faults: Faults) -> usize {
     machine.add_faulty_ehci(traits, faults)
+}
+
+/// Puts a controller into the machine that runs as a boot loader has left it; its index.
+pub(crate) fn add_running(machine: &Machine, faults: Faults) -> usize {
+    machine.add_ehci_left_running(usual(), faults).0
 }
 
 /// The driver of a controller, with its interrupt half in the machine's table.

@@ -151,7 +151,8 @@ impl Course {
             coherent: step % 4 == 3,
             ..Options::default()
         };
-        let mut rig = Rig::faulty(options, controller::usual(), faults);
+        let traits = controller::shaped(controller::usual(), step);
+        let mut rig = Rig::faulty(options, traits, faults);
         // Other pipes than the subject's, so that transfers can be told apart.
         let neighbour = Script::new().pipes(0, 0x85, 0x06).build();
         let neighbour = rig.disk(OTHER_PORT, neighbour);

@@ -3,7 +3,7 @@
 
 use crate::rig::{HIGH_PORT, Rig};
 use rootport::block::BlockError;
-use rootport::stack::DiskState;
+use rootport::stack::{DiskState, Parting};
 use rootport::time::Duration;
 use rootport_models::device::field::readiness::has_four_slots_and_a_card_in;
 
@@ -49,4 +49,23 @@ fn an_empty_reader_is_not_asked_for_ever() {
         device.commands().len() <= asked + 4 * 4 * 60,
         "a cheap poll at most"
     );
+}
+
+#[test]
+fn nothing_is_read_written_or_flushed_where_there_is_no_medium() {
+    let device = has_four_slots_and_a_card_in(9);
+    let mut rig = Rig::default();
+    let units = rig.settle(HIGH_PORT, device.clone());
+    for unit in units {
+        assert_eq!(rig.read(unit.id, 0, 512), Err(BlockError::NoMedium));
+        assert_eq!(rig.write(unit.id, 0, &[1; 512]), Err(BlockError::NoMedium));
+        assert_eq!(rig.flush(unit.id), Err(BlockError::NoMedium));
+    }
+    rig.run(Duration::from_secs(60));
+    let _leaving = rig
+        .host
+        .shutdown(Parting::FlushAndStop, Duration::from_secs(10));
+    for opcode in [0x28, 0x2a, 0x35] {
+        assert_eq!(device.count(opcode), 0, "{opcode:#x}");
+    }
 }

@@ -1,22 +1,35 @@
 //! Devices that answer the first descriptor read in their own way, and packet sizes of endpoint 0.
 
+use crate::controller::LINKS;
 use crate::rig::{HIGH_PORT, Rig, with_disk};
-use rootport_models::device::Script;
+use rootport::time::Duration;
+use rootport::usb::descriptor::DescriptorFault;
+use rootport::usb::{PortState, UsbError};
 use rootport_models::device::base::{Answer, Request};
 use rootport_models::device::field::enumeration::{
     answers_the_eight_byte_request_with, gives_only_eight_bytes_at_first, has_control_packets_of,
     ignores_the_first_descriptor_requests,
 };
+use rootport_models::device::{Link, Script};
 
+/// At full speed, which an EHCI leaves to its companion, and at high speed.
 #[test]
 fn an_illegal_packet_size_is_refused_in_time() {
-    for size in [0, 7, 9, 63, 65, 255] {
-        let device = has_control_packets_of(size);
+    let companion = !LINKS.contains(&Link::Super);
+    for (link, size) in [Link::Full, Link::High]
+        .into_iter()
+        .flat_map(|link| [0, 7, 9, 63, 65, 255].map(|size| (link, size)))
+    {
+        let device = has_control_packets_of(link, size);
         let mut rig = Rig::default();
         rig.plug(HIGH_PORT, device.clone());
-        rig.settle_port(HIGH_PORT);
-        assert!(rig.age() <= rootport::time::Duration::from_secs(61));
-        assert!(device.bus_resets().len() <= 3);
+        let state = rig.within(Duration::from_secs(10), |rig| rig.settle_port(HIGH_PORT));
+        let why = match link {
+            Link::Full if companion => UsbError::NeedsCompanion,
+            _ => UsbError::Descriptor(DescriptorFault::ControlPacketSize(size)),
+        };
+        assert_eq!(state, PortState::Failed(why), "{link:?}, {size}");
+        assert!(device.bus_resets().len() <= 3, "{link:?}, {size}");
         // Its own sizes are wrong: what it complains of is its own fault.
         let _provoked = device.faults().take();
         rig.unplug(HIGH_PORT);

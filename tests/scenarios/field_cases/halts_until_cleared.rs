@@ -3,9 +3,10 @@
 
 use crate::rig::with_disk;
 use rootport::block::BlockError;
-use rootport_models::device::base::Request;
+use rootport_models::device::base::{Answer, Request};
+use rootport_models::device::bot::{Action, opcode};
 use rootport_models::device::field::halts::{halts_the_third_read, halts_the_third_write};
-use rootport_models::device::{Disk, Nanoseconds};
+use rootport_models::device::{Disk, Nanoseconds, Script};
 
 /// The times of the device's one STALL, and of the one CLEAR_FEATURE.
 fn stall_and_clearing(device: &Disk) -> (Nanoseconds, Nanoseconds) {
@@ -86,4 +87,21 @@ fn the_toggles_start_again_with_a_cleared_halt() {
         rig.check(disk, 20, packets);
         rig.check(disk, 30, 5);
     }
+}
+
+#[test]
+fn a_pipe_whose_halt_the_device_does_not_clear_gets_reset_recovery_and_the_write_arrives() {
+    let device = Script::new()
+        .on(opcode(0x2a).after(1).once(), Action::HaltData)
+        .control_some(Request::CLEAR_HALT, 0..1, Answer::Stall)
+        .build();
+    let (mut rig, disk) = with_disk(&device);
+    for lba in 0..4 {
+        rig.write(disk, lba, &[lba as u8 + 1; 512]).unwrap();
+    }
+    for lba in 0..4 {
+        assert_eq!(device.block(lba), [lba as u8 + 1; 512]);
+    }
+    assert_eq!(device.count_requests(Request::BULK_ONLY_RESET), 1);
+    assert_eq!(device.bus_resets().len(), 1, "nothing more was needed");
 }

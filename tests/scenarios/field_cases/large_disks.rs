@@ -2,10 +2,12 @@
 
 use crate::rig::{HIGH_PORT, Rig, with_disk};
 use rootport::stack::DiskState;
+use rootport_models::device::Script;
 use rootport_models::device::field::capacity::{
     has_bit_31_in_its_last_block, has_five_terabytes,
     sends_to_a_long_capacity_that_it_does_not_know,
 };
+use rootport_models::device::scsi::{LogicalUnit, Scripted};
 
 #[test]
 fn a_last_block_with_bit_31_is_no_negative_number() {
@@ -43,4 +45,19 @@ fn a_long_capacity_that_is_unknown_leaves_what_the_short_one_can_say() {
     };
     assert_eq!(geometry.blocks, 1 << 32);
     rig.check(units[0].id, 0xffff_ffff, 1);
+}
+
+/// `quirks::capacity` has the bridge that is known for it by its id; this one has an id that nobody knows.
+#[test]
+fn a_fixed_disk_whose_short_capacity_was_cut_is_known_by_its_long_one() {
+    let blocks = 5_860_533_168;
+    let cut = (blocks - 1) as u32;
+    let told = [cut.to_be_bytes(), 512_u32.to_be_bytes()].concat();
+    let unit = LogicalUnit::disk(blocks, 512).script(0x25, Scripted::Data(told));
+    let device = Script::new().unit(unit).build();
+    let (mut rig, disk) = with_disk(&device);
+    assert_eq!(rig.geometry(disk).blocks, blocks);
+    rig.check(disk, blocks - 1, 1);
+    rig.write(disk, blocks - 2, &[0x77; 512]).unwrap();
+    rig.check(disk, u64::from(cut) - 1, 1);
 }

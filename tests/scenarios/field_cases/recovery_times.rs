@@ -36,6 +36,14 @@ fn a_device_that_is_deaf_after_each_reset_is_found_at_the_first_attempt() {
 }
 
 #[test]
+fn field_case_28_a_device_that_is_deaf_for_longer_is_found_by_a_later_attempt() {
+    for (milliseconds, resets) in [(60, 2), (120, 2), (149, 2), (160, 3), (400, 3)] {
+        let device = is_deaf_after_each_reset_for(milliseconds * MILLISECOND);
+        is_found_with(&device, resets);
+    }
+}
+
+#[test]
 fn a_device_that_boots_long_after_power_on_is_found_by_a_later_attempt() {
     for milliseconds in [120, 300, 400] {
         let device = is_deaf_after_power_on_for(milliseconds * MILLISECOND);

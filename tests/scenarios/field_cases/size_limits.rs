@@ -56,3 +56,15 @@ fn blocks_that_stop_coming_without_a_word_are_an_error() {
     assert_eq!(result, Err(BlockError::Short { moved: 100 * 512 }));
     rig.check(disk, 0, 100);
 }
+
+#[test]
+fn a_device_that_halts_beyond_its_limit_fails_that_request_alone() {
+    use rootport::block::BlockError;
+    for limit in [64, 128] {
+        let device = miscounts_above(limit, Overflow::Halts);
+        let (mut rig, disk) = with_disk(&device);
+        let result = rig.read(disk, 0, 200 * 512);
+        assert!(matches!(result, Err(BlockError::Device(_))), "{result:?}");
+        rig.check(disk, 0, u64::from(limit));
+    }
+}

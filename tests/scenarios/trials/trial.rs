@@ -463,6 +463,7 @@ fn rig(seed: u64, plan: Plan) -> Rig {
         true => (controller::addresses_32(), Driver::default()),
         false => (traits, driver),
     };
+    let traits = controller::shaped(traits, seed);
     let polls = is_narrow(seed) || seed.is_multiple_of(3);
     let options = Options {
         seed: seed + 1,

@@ -1,8 +1,8 @@
 //! Accesses to the controller's registers that a request costs. The figures are printed
 //! (`cargo test … -- --nocapture`); what the bus carries is in `tests/throughput`.
 
-use rootport::block::Lba;
-use rootport::block::queue::Operation;
+use rootport::block::queue::{DiskId, Operation};
+use rootport::block::{BlockDevice, Lba};
 use rootport::policy::{Policy, Queueing};
 use rootport_models::controller::xhci::Signal;
 use rootport_models::device::UasScript;
@@ -14,7 +14,19 @@ use crate::rig::{FAST_PORT, FASTEST, HIGH_PORT, POOL, Rig};
 use crate::scenarios::uas::submit;
 
 /// Register reads and writes of a hundred reads, after some that are not counted.
-fn accesses((traits, driver): (Traits, Driver), queueing: Queueing) -> (u64, u64) {
+fn accesses(kind: (Traits, Driver), queueing: Queueing) -> (u64, u64) {
+    accesses_of("reads", kind, queueing, |rig, disk, lba| {
+        rig.check(disk, lba, 8)
+    })
+}
+
+/// The same of a hundred requests of 4 KiB.
+fn accesses_of(
+    what: &str,
+    (traits, driver): (Traits, Driver),
+    queueing: Queueing,
+    request: fn(&mut Rig, DiskId, u64),
+) -> (u64, u64) {
     let mut rig = Rig::made(Options::default(), traits, Faults::none(), POOL, driver);
     rig.host.set_policy(Policy {
         queueing,
@@ -22,15 +34,15 @@ fn accesses((traits, driver): (Traits, Driver), queueing: Queueing) -> (u64, u64
     });
     let disk = rig.disk(HIGH_PORT, good_stick());
     for lba in 0..10 {
-        rig.check(disk, lba, 8);
+        request(&mut rig, disk, lba);
     }
     let before = rig.machine.statistics(0);
     for lba in 0..100 {
-        rig.check(disk, lba * 8, 8);
+        request(&mut rig, disk, lba * 8);
     }
     let after = rig.machine.statistics(0);
     println!(
-        "100 reads of 4 KiB, {:?}, {queueing:?}: {} reads, {} writes, {} interrupts",
+        "100 {what} of 4 KiB, {:?}, {queueing:?}: {} reads, {} writes, {} interrupts",
         driver.interrupts,
         after.reads - before.reads,
         after.writes - before.writes,
@@ -45,12 +57,40 @@ fn an_interrupt_costs_two_doorbells_and_the_two_halves_of_one_acknowledgement() 
     assert_eq!(accesses(kind, Queueing::Eager), (0, 400));
 }
 
+/// Its pin is let go by USBSTS, which is read first, and by IMAN.
+#[test]
+fn a_wired_interrupt_costs_a_read_and_two_writes_more() {
+    let kind = interrupting_by((Interrupts::Wired, Signal::Wired));
+    assert_eq!(accesses(kind, Queueing::Eager), (100, 600));
+}
+
+/// The library's own choice, which every device is used to; the boards take `Queueing::Eager`.
+#[test]
+fn to_wait_for_the_command_s_end_costs_another_acknowledgement() {
+    let kind = interrupting_by((Interrupts::Message, Signal::Message));
+    assert_eq!(accesses(kind, Queueing::AfterCommand), (0, 600));
+}
+
 /// The event ring is told of what was taken now and then, so that it never fills.
 #[test]
 fn polling_costs_two_doorbells() {
     let (reads, writes) = accesses((usual(), Driver::default()), Queueing::Eager);
     assert_eq!(reads, 0);
     assert!((200..=206).contains(&writes), "{writes} writes");
+}
+
+/// The wrapper and the data of a write share a pipe, and a doorbell.
+#[test]
+fn a_write_costs_two_doorbells_as_a_read_does() {
+    let kind = interrupting_by((Interrupts::Message, Signal::Message));
+    let write = |rig: &mut Rig, disk, lba| {
+        let written = rig.host.disk(disk).write(Lba(lba), &[0x5a; 8 * 512]);
+        assert_eq!(written, Ok(()));
+    };
+    assert_eq!(
+        accesses_of("writes", kind, Queueing::Eager, write),
+        (0, 400)
+    );
 }
 
 /// Status and data have a stream and a doorbell each; the commands of six requests share a pipe, and four

@@ -8,7 +8,7 @@ use crate::rig::with_disk;
 #[test]
 fn every_legal_packet_size_of_endpoint_zero_at_full_speed_is_learnt() {
     for size in [8, 16, 32, 64] {
-        let device = has_control_packets_of(size);
+        let device = has_control_packets_of(Link::Full, size);
         let (mut rig, disk) = with_disk(&device);
         assert_eq!(device.bus_resets().len(), 1, "{size} bytes");
         rig.check(disk, 0, 8);

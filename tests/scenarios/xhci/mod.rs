@@ -1,6 +1,7 @@
 //! An xHCI under the scenarios, and what is about xHCI alone: commands, event rings, SuperSpeed,
 //! streams.
 
+mod codes;
 mod commands;
 mod costs;
 mod full_speed;
@@ -14,7 +15,9 @@ mod super_speed;
 use rootport::host::Controller;
 use rootport::host::xhci::{Interrupts, Xhci, XhciMemory};
 use rootport_models::adapter::ModelPlatform;
-use rootport_models::controller::xhci::{CompletionFault, Signal};
+use rootport_models::controller::xhci::{
+    AfterShort, CompletionFault, IdleStop, Signal, StreamStop,
+};
 use rootport_models::device::Link;
 use rootport_models::machine::Machine;
 
@@ -63,6 +66,41 @@ pub(crate) fn usual() -> Traits {
     Traits::default()
 }
 
+/// The same controller in another shape for each number: what a driver must read from the chip, and
+/// what chips do each in their own way. What a test relies on stays: its ports, the width of its
+/// addresses, how it interrupts.
+pub(crate) fn shaped(traits: Traits, number: u64) -> Traits {
+    let bit = |index: u64| number >> index & 1 == 1;
+    let third = number as usize % 3;
+    Traits {
+        large_contexts: bit(0),
+        no_dequeue_at_link: bit(1),
+        fetches: bit(1).then_some(4),
+        port_power_control: bit(2),
+        speed_after_reset: bit(3),
+        slot_types: if bit(0) { [0, 3] } else { [0, 0] },
+        scratchpads: [0, 2, 5][third],
+        capability_length: [0x20, 0x40, 0x80][third],
+        event_segments_log2: [0, 1, 4][third],
+        idle_stop: [IdleStop::Silent, IdleStop::Event, IdleStop::Either][third],
+        after_short: AFTER_SHORT[number as usize / 3 % 3],
+        stream_stop: STREAM_STOPS[number as usize / 3 % 3],
+        ..traits
+    }
+}
+
+const AFTER_SHORT: [AfterShort; 3] = [
+    AfterShort::ShortAgain,
+    AfterShort::Success,
+    AfterShort::Nothing,
+];
+
+const STREAM_STOPS: [StreamStop; 3] = [
+    StreamStop::Moving,
+    StreamStop::EachWithWork,
+    StreamStop::NullPointers,
+];
+
 /// One whose addresses have 32 bits.
 pub(crate) fn addresses_32() -> Traits {
     Traits::addresses_32()
@@ -104,6 +142,15 @@ fn interrupting_by((interrupts, signal): (Interrupts, Signal)) -> (Traits, Drive
 /// Puts a controller into the machine; its index.
 pub(crate) fn add(machine: &Machine, traits: Traits, faults: Faults) -> usize {
     machine.add_faulty_xhci(traits, faults)
+}
+
+/// Puts a controller into the machine that runs as a boot loader has left it; its index.
+pub(crate) fn add_running(machine: &Machine, faults: Faults) -> usize {
+    let traits = Traits {
+        running_at_start: true,
+        ..usual()
+    };
+    add(machine, traits, faults)
 }
 
 /// The driver of a controller, with its interrupt half in the machine's table.

@@ -9,7 +9,7 @@ use rootport_models::device::{Link, MILLISECOND, Script};
 use rootport_models::machine::Options;
 
 use super::{Faults, usual};
-use crate::rig::{FAST_PORT, HIGH_PORT, Rig, disk_at};
+use crate::rig::{FAST_PORT, HIGH_PORT, OTHER_PORT, Rig, disk_at};
 
 #[test]
 fn a_superspeed_disk_is_found_and_read() {
@@ -45,12 +45,46 @@ fn a_superspeed_disk_that_was_given_up_is_left_alone_until_it_is_pulled() {
 }
 
 #[test]
-fn a_superspeed_disk_that_shows_itself_at_high_speed_is_used_there() {
+fn field_case_41_a_superspeed_disk_that_shows_itself_at_high_speed_is_reset_once_and_used_there() {
     let disk = disk_at(Link::Super).appears(0, Some(Link::High)).build();
     let mut rig = Rig::default();
-    let id = rig.disk(HIGH_PORT, disk);
+    let id = rig.disk(HIGH_PORT, disk.clone());
     assert_eq!(rig.units_at(HIGH_PORT)[0].device.speed(), Speed::High);
     rig.check(id, 0, 8);
+    rig.run(Duration::from_secs(30));
+    assert_eq!(disk.bus_resets().len(), 2);
+}
+
+#[test]
+fn field_case_41_a_superspeed_disk_whose_link_trains_at_the_second_reset_is_used_there() {
+    let disk = disk_at(Link::Super).appears(0, Some(Link::High)).build();
+    let mut rig = Rig::default();
+    rig.plug(HIGH_PORT, disk.clone());
+    while disk.bus_resets().len() < 2 {
+        rig.run(Duration::from_millis(1));
+    }
+    drop(rig.machine.unplug(0, HIGH_PORT));
+    let id = rig.disk(FAST_PORT, disk_at(Link::Super).build());
+    assert_eq!(rig.units_at(FAST_PORT)[0].device.speed(), Speed::Super);
+    rig.check(id, 0, 8);
+    assert!(rig.units_at(HIGH_PORT).is_empty());
+}
+
+#[test]
+fn a_high_speed_disk_and_one_beside_a_superspeed_disk_in_the_same_socket_are_reset_once() {
+    let mut rig = Rig::default();
+    let fast = rig.disk(FAST_PORT, disk_at(Link::Super).build());
+    let hidden = disk_at(Link::Super).appears(0, Some(Link::High)).build();
+    let slow = rig.disk(HIGH_PORT, hidden.clone());
+    let plain = disk_at(Link::High).build();
+    let other = rig.disk(OTHER_PORT, plain.clone());
+    for disk in [fast, slow, other] {
+        rig.check(disk, 0, 8);
+    }
+    assert_eq!(
+        (hidden.bus_resets().len(), plain.bus_resets().len()),
+        (1, 1)
+    );
 }
 
 #[test]

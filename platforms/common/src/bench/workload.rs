@@ -222,7 +222,12 @@ impl Iterator for Places {
             self.state ^= self.state << 13;
             self.state ^= self.state >> 17;
             self.state ^= self.state << 5;
-            self.next = u64::from(self.state) % self.count;
+            // In 32 bits, where they will do: some cores divide 64 only by a function, which is none of the
+            // stack's cost.
+            self.next = match u32::try_from(self.count) {
+                Ok(count) => u64::from(self.state % count),
+                Err(_) => u64::from(self.state),
+            };
         } else if self.next >= self.count {
             self.next = 0;
         }

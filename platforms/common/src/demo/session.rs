@@ -28,6 +28,9 @@ use crate::println;
 
 /// How long disks may take to come (`docs/demo-protocol.md`, `rootport.disks`).
 const ARRIVAL: Duration = Duration::from_secs(10);
+/// How long units that are not ready yet are waited for once enough disks are: card readers say three times
+/// that they are empty. Policy.
+const SETTLING: Duration = Duration::from_secs(3);
 /// Policy: between two looks for new disks where none is left to read.
 const IDLE: Duration = Duration::from_millis(100);
 /// Policy: a controller halts within milliseconds; a device on its way out may need a port reset.
@@ -120,6 +123,9 @@ impl<P: Platform, C: Driver> Session<'_, '_, '_, P, C> {
         let came = self
             .host
             .poll_until(ARRIVAL, |host| ready(host).count() >= wanted);
+        self.host.poll_until(SETTLING, |host| {
+            host.disks().all(|disk| disk.state != DiskState::NotReady)
+        });
         self.show_troubles();
         self.show_tree();
         self.announce();
@@ -292,17 +298,24 @@ impl<P: Platform, C: Driver> Session<'_, '_, '_, P, C> {
     }
 
     /// Says what does not work: controllers, ports, disks.
-    fn show_troubles(&self) {
+    fn show_troubles(&mut self) {
+        let pool = self.host.pool_usage();
+        if pool.refused != 0 {
+            println!(
+                "the pool had no {} bytes in one piece: make the board's DMA_POOL_SIZE larger, now {}",
+                pool.refused, pool.capacity
+            );
+        }
         let bus = self.host.bus();
         for (id, state, _) in bus.controllers() {
             if let ControllerState::Failed(fault) | ControllerState::Recovering(fault) = state {
-                println!("controller {}: {fault:?}", id.0);
+                println!("controller {}: {fault}", id.0);
             }
         }
         for entry in bus.ports() {
             if let PortState::Failed(error) = entry.state() {
                 println!(
-                    "port {}:{}: {error:?}",
+                    "port {}:{}: {error}",
                     entry.controller().0,
                     entry.port().0 + 1
                 );
@@ -311,9 +324,9 @@ impl<P: Platform, C: Driver> Session<'_, '_, '_, P, C> {
         for disk in self.host.disks() {
             match disk.state {
                 DiskState::Failed(error) => {
-                    println!("disk at port {}: {error:?}", self.place(&disk.device));
+                    println!("disk at port {}: {error}", self.place(&disk.device));
                 }
-                DiskState::Empty => println!("disk at port {}: empty", self.place(&disk.device)),
+                DiskState::Empty => println!("@empty port={}", self.place(&disk.device)),
                 DiskState::Ready(_) | DiskState::NotReady => {}
             }
         }

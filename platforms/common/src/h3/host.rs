@@ -7,14 +7,14 @@ use core::ptr::NonNull;
 
 use embedded_hal::delay::DelayNs;
 use heapless::Vec;
+use rootport::host::Controller;
 use rootport::host::ehci::{self, Ehci, EhciMemory};
-use rootport::host::{Controller, EmergencyStop};
 use rootport::mmio::MmioWindow;
 use rootport::soc::allwinner::{self, Block, Port, PortFacts};
 use rootport::stack::Tables;
 use static_cell::ConstStaticCell;
 
-use crate::attention::{Attention, Half};
+use crate::attention::Attention;
 use crate::brakes::Brakes;
 use crate::cpu::{Start, timer};
 use crate::demo::buffers::Buffers;
@@ -98,14 +98,15 @@ fn make_driver(port: u8, index: usize, options: &Options, gic: Gic) -> Option<Dr
         ..ehci::Options::default()
     };
     let driver = Ehci::new(window, index as u8, storage, driver_options)
-        .inspect_err(|fault| println!("EHCI {port}: not used: {fault:?}"))
+        .inspect_err(|fault| println!("EHCI {port}: not used: {fault}"))
         .ok()?;
-    BRAKES.attach(index, EmergencyStop::Ehci(driver.emergency_stop()));
+    let driver = Controller::Ehci(driver);
+    BRAKES.attach(index, driver.emergency_stop());
     let id = InterruptId::shared(interrupt);
-    if options.waiting.interrupts() && ATTENTION.attach(id, Half::Ehci(driver.interrupt_half())) {
+    if options.waiting.interrupts() && ATTENTION.attach(id, driver.interrupt_half()) {
         gic.enable(id);
     }
-    Some(Controller::Ehci(driver))
+    Some(driver)
 }
 
 /// How a block of the chip's registers is reached.

@@ -5,9 +5,10 @@
 
 use super::{Transport, layout, part};
 use crate::dma::Segment;
-use crate::host::{Handling, HostError, Report};
+use crate::host::{Exchange, HostError, Report, StatusReading, Token};
 use crate::scsi::cdb::DataPhase;
 use crate::storage::bot::wire::Csw;
+use crate::usb::setup::Direction;
 use crate::usb::{Bus, Driver, Pipe};
 
 /// What is queued behind the data on its pipe before the controller is told.
@@ -36,35 +37,41 @@ impl Transport {
         }
     }
 
-    /// Queues wrapper, data in one piece, and status: what [`Transport::queue_command`] and
-    /// [`Transport::queue_rest`] do for nearly every command.
+    /// Queues wrapper, data in one piece, and status: what [`Transport::queue_command`],
+    /// [`Transport::queue_data`] and [`Transport::queue_rest`] do for nearly every command.
     #[inline(always)]
     pub(super) fn send_whole<C: Driver>(
         &self,
         bus: &mut Bus<'_, C>,
         data: Segment,
+        reading: StatusReading,
     ) -> Result<(), HostError> {
-        let (out, inward) = (self.bulk_out.handle, self.bulk_in.handle);
+        let (direction, report) = match (self.announced, reading) {
+            (DataPhase::In(_), StatusReading::Behind) => (Direction::In, self.report_of_data()),
+            (DataPhase::In(_), _) => (Direction::In, Report::Always),
+            (_, StatusReading::Later) => (Direction::Out, Report::Always),
+            _ => (Direction::Out, self.report_of_data()),
+        };
         let driver = bus.transfer_driver(self.bulk_out.controller)?;
-        let quiet = Handling::outward(Report::Unexpected);
-        driver.send_segment(out, self.token_of(part::COMMAND), self.wrapper, quiet)?;
-        let token = self.token_of(part::DATA);
-        let told = Handling::inward(Report::Always);
-        match self.announced {
-            DataPhase::In(_) if self.holding => {
-                driver.send_segment(inward, token, data, told)?;
-                return driver.hold_segment(inward, self.token_of(part::STATUS), self.status);
-            }
-            DataPhase::In(_) => {
-                let handling = Handling::inward(self.report_of_data());
-                driver.submit_segment(inward, token, data, handling)?;
-            }
-            DataPhase::Out(_) | DataPhase::None => {
-                let handling = Handling::outward(self.report_of_data());
-                driver.send_segment(out, token, data, handling)?;
-            }
-        }
-        driver.send_segment(inward, self.token_of(part::STATUS), self.status, told)
+        driver.send_exchange(&Exchange {
+            outward: self.bulk_out.handle,
+            inward: self.bulk_in.handle,
+            tokens: self.tokens(),
+            wrapper: self.wrapper,
+            data,
+            direction,
+            report,
+            status: self.status,
+            reading,
+        })
+    }
+
+    /// The tokens of wrapper, data and status, which differ in their lowest bits only: see [`part`].
+    #[inline]
+    fn tokens(&self) -> [Token; 3] {
+        const { assert!(part::COMMAND == 0) }
+        let Token(command) = self.token_of(part::COMMAND);
+        [part::COMMAND, part::DATA, part::STATUS].map(|part| Token(command | u32::from(part)))
     }
 
     /// What is told of the data where the status is queued behind them.

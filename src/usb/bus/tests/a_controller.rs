@@ -93,10 +93,90 @@ fn that_cannot_be_stopped_is_a_runaway_until_its_dma_is_cut() {
     let events = run(&mut bus, now, now + WHILE);
     let fault = ControllerFault::HaltTimeout;
     assert_eq!(events, [BusEvent::Runaway(ControllerId(0), fault)]);
+    assert!(!bus.is_quiet());
     bus.confirm_cut(ControllerId(0), now);
+    assert!(bus.is_quiet());
     let events = run(&mut bus, now, now + WHILE);
     assert_eq!(events, [BusEvent::Closed(device, Fate::Gone)]);
     assert_eq!(state(&bus, 0), ControllerState::Failed(fault));
+}
+
+/// Its reset line may be low, or its clock off: there is no register to be touched.
+#[test]
+fn that_was_cut_off_is_not_told_to_stop_once_more_and_not_to_start() {
+    let (mut bus, fake, _, now) = with_device();
+    fake.state().refused.push((Call::Stop, HostError::Timeout));
+    fake.state().events.push_back(DIED);
+    run(&mut bus, now, now + WHILE);
+    bus.confirm_cut(ControllerId(0), now);
+    run(&mut bus, now, now + WHILE);
+    let calls = fake.state().calls.len();
+    bus.stop(now);
+    run(&mut bus, now, now + WHILE);
+    bus.start(now);
+    run(&mut bus, now, now + WHILE);
+    assert_eq!(fake.state().calls.len(), calls);
+}
+
+/// It may have been left running by whoever had it before, or run later.
+#[test]
+fn that_does_not_start_is_stopped_and_shown_with_its_reason() {
+    let (mut bus, fakes) = fake_bus(1, PortProtocol::Usb2);
+    fakes[0].state().events.clear();
+    let fault = ControllerFault::RunTimeout;
+    let started = Event::Started(Err(fault));
+    fakes[0].state().events.push_back(started);
+    assert!(!bus.is_quiet());
+    assert_eq!(run(&mut bus, START, START + WHILE), []);
+    assert_eq!(fakes[0].state().count(Call::Stop), 1);
+    assert_eq!(state(&bus, 0), ControllerState::Failed(fault));
+    assert!(bus.is_quiet());
+}
+
+#[test]
+fn that_neither_starts_nor_stops_is_a_runaway() {
+    let (mut bus, fakes) = fake_bus(1, PortProtocol::Usb2);
+    fakes[0].state().events.clear();
+    let fault = ControllerFault::RunTimeout;
+    let refused = (Call::Stop, HostError::Timeout);
+    fakes[0].state().refused.push(refused);
+    let started = Event::Started(Err(fault));
+    fakes[0].state().events.push_back(started);
+    let halt = ControllerFault::HaltTimeout;
+    let runaway = BusEvent::Runaway(ControllerId(0), halt);
+    assert_eq!(run(&mut bus, START, START + WHILE), [runaway]);
+    assert_eq!(state(&bus, 0), ControllerState::Failed(fault));
+    assert!(!bus.is_quiet());
+}
+
+#[test]
+fn whose_reset_does_not_end_is_a_runaway_without_a_stop() {
+    let (mut bus, fakes) = fake_bus(1, PortProtocol::Usb2);
+    fakes[0].state().events.clear();
+    let fault = ControllerFault::ResetTimeout;
+    let started = Event::Started(Err(fault));
+    fakes[0].state().events.push_back(started);
+    let runaway = BusEvent::Runaway(ControllerId(0), fault);
+    assert_eq!(run(&mut bus, START, START + WHILE), [runaway]);
+    assert_eq!(fakes[0].state().count(Call::Stop), 0);
+    assert!(!bus.is_quiet());
+}
+
+#[test]
+fn that_its_firmware_keeps_is_left_to_it_until_the_host_leaves() {
+    let (mut bus, fakes) = fake_bus(1, PortProtocol::Usb2);
+    fakes[0].state().events.clear();
+    let fault = ControllerFault::FirmwareHolds;
+    let started = Event::Started(Err(fault));
+    fakes[0].state().events.push_back(started);
+    run(&mut bus, START, START + WHILE);
+    assert_eq!(state(&bus, 0), ControllerState::Failed(fault));
+    assert_eq!(fakes[0].state().count(Call::Stop), 0);
+    assert!(!bus.is_quiet());
+    bus.stop(START + WHILE);
+    run(&mut bus, START + WHILE, START + WHILE);
+    assert_eq!(fakes[0].state().count(Call::Stop), 1);
+    assert!(bus.is_quiet());
 }
 
 #[test]

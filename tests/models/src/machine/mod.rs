@@ -34,7 +34,10 @@ use crate::device::{Nanoseconds, UsbDevice};
 use crate::memory::Moved;
 
 use interrupts::Interrupts;
-use world::{Seat, World, WorldGuard};
+use world::{Panic, Seat, World, WorldGuard};
+
+/// What a wait says that panics by plan.
+const PLANNED_PANIC: &str = "a wait panics, as the test has asked for";
 
 /// What ends a wait of the driver before its time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -201,18 +204,15 @@ impl Machine {
         world.seats.len() - 1
     }
 
-    /// Plugs a device into a root port, counted from 0.
+    /// Plugs a device into a root port, counted from 0. Where its rail has no power, nobody sees it until
+    /// that is back.
     pub fn plug(&self, controller: usize, port: usize, device: impl UsbDevice + 'static) {
-        self.world().with(controller, |seat, around| {
-            seat.controller.plug(around, port, Box::new(device));
-        });
+        self.world().plug(controller, port, Box::new(device));
     }
 
     /// Pulls the device out of a root port.
     pub fn unplug(&self, controller: usize, port: usize) -> Option<Box<dyn UsbDevice>> {
-        self.world().with(controller, |seat, around| {
-            seat.controller.unplug(around, port)
-        })
+        self.world().unplug(controller, port)
     }
 
     /// Virtual time since the machine was made.
@@ -235,8 +235,15 @@ impl Machine {
     /// # Panics
     /// If `until` is the end of time, and nothing will ever happen.
     pub fn wait(&self, until: Nanoseconds) {
+        let panics = self.world().panics_now();
+        assert!(!panics, "{PLANNED_PANIC}");
         self.world().wait(until);
         self.take_interrupts();
+    }
+
+    /// The next wait panics, as a platform's own code may. The machine goes on under it.
+    pub fn panic_in_next_wait(&self) {
+        self.world().panic = Panic::Planned;
     }
 
     /// Whether a controller's wired interrupt is asserted.

@@ -3,7 +3,7 @@
 use rootport::soc::allwinner::{Action, Step};
 use rootport::time::Duration;
 
-use super::rig::{CHIP_H3, KINDS, Kind, all_steps, broken_by, carry, cold, touch};
+use super::rig::{CHIP_H3, KINDS, Kind, all_steps, broken_by, cold, go_through, touch};
 
 /// `second` needs `first`: with `second` moved to just before it, `first` is named.
 const NEEDS: &[(&str, &str)] = &[
@@ -16,6 +16,10 @@ const NEEDS: &[(&str, &str)] = &[
     ("PHY amplitude", "PHY clock"),
     ("PHY amplitude", "PHY reset"),
     ("PHY disconnect threshold", "PHY clock"),
+    ("input pull", "pin gate"),
+    ("input direction", "pin gate"),
+    ("input settling", "input pull"),
+    ("input settling", "input direction"),
     ("VBUS level", "pin gate"),
     ("VBUS direction", "pin gate"),
     ("VBUS direction", "VBUS level"),
@@ -43,11 +47,11 @@ fn a_step_before_what_it_stands_on_is_caught() {
         for (kind, port, steps) in orders {
             let board = cold(kind, port);
             let named = broken_by(|| {
-                carry(kind, &board, steps);
+                go_through(kind, &board, steps);
                 touch(kind, &board, port);
             });
-            // Power that comes too late is the settling's own fault.
-            let expected = if second == "VBUS settling" {
+            // What comes too late to settle is the settling's own fault.
+            let expected = if second.ends_with("settling") {
                 second
             } else {
                 first
@@ -68,7 +72,7 @@ fn a_millisecond_too_little_for_vbus_is_caught() {
     last.action = Action::Wait(Duration::from_micros(time.as_micros() - 1_000));
     let board = cold(CHIP_H3, 0);
     let named = broken_by(|| {
-        carry(CHIP_H3, &board, steps);
+        go_through(CHIP_H3, &board, steps);
         touch(CHIP_H3, &board, 0);
     });
     assert_eq!(named, "VBUS settling");
@@ -91,7 +95,7 @@ fn a_wrong_setting_is_caught_by_its_name() {
         }
         let board = cold(CHIP_H3, 0);
         let named = broken_by(|| {
-            carry(CHIP_H3, &board, steps);
+            go_through(CHIP_H3, &board, steps);
             touch(CHIP_H3, &board, 0);
         });
         assert_eq!(named, name);

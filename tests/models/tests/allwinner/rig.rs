@@ -106,6 +106,21 @@ pub(crate) fn touch(kind: Kind, board: &Board, port: u8) {
     }
 }
 
+/// The steps of a port, as its bring-up goes through them: the id pin is read when all is done for it.
+pub(crate) fn go_through(kind: Kind, board: &Board, mut steps: Vec<Step>) {
+    let last = steps
+        .iter()
+        .rposition(|step| step.name.starts_with("input"));
+    if let Some(last) = last {
+        let rest = steps.split_off(last + 1);
+        carry(kind, board, steps);
+        // PG12's level (H3 Datasheet 1.2 §4.22).
+        BoardBus::new(board, 0x01c2_0800, 0x400).read32(6 * 0x24 + 0x10);
+        steps = rest;
+    }
+    carry(kind, board, steps);
+}
+
 /// A board that did nothing for USB, with a host's plug in the socket of port 0.
 pub(crate) fn cold(kind: Kind, port: u8) -> Board {
     let power = if port == 0 {
@@ -120,6 +135,7 @@ pub(crate) fn cold(kind: Kind, port: u8) -> Board {
 pub(crate) fn all_steps(kind: Kind, port: u8) -> Vec<Step> {
     let mut steps: Vec<_> = kind.chip.port_steps(port).collect();
     if port == 0 {
+        steps.extend(kind.chip.input_steps(ID));
         steps.extend(kind.chip.vbus_steps(SWITCH));
     }
     steps

@@ -1,13 +1,13 @@
 //! The whole bring-up, from a cold chip and from what U-Boot leaves, and the way back.
 
 use rootport::mmio::Bus;
-use rootport::soc::allwinner::{H3, cut_dma};
+use rootport::soc::allwinner::{H3, Port, Vbus, cut_dma, is_cut};
 use rootport_models::board::allwinner::{Before, Board, Plug, Power};
 use rootport_models::board_adapter::{BoardBus, Gated};
 
-use super::rig::{CHIP_H3, KINDS, OTG, blocks, broken_by, cold, touch, up, wired};
+use super::rig::{CHIP_H3, KINDS, OTG, SWITCH, blocks, broken_by, cold, touch, up, wired};
 
-const ALL: [rootport::soc::allwinner::Port; 4] = [OTG, wired(1), wired(2), wired(3)];
+const ALL: [Port; 4] = [OTG, wired(1), wired(2), wired(3)];
 
 #[test]
 fn every_port_works_after_a_cold_start() {
@@ -29,7 +29,7 @@ fn every_port_of_every_chip_works_after_a_cold_start_and_after_another() {
             touch(kind, &board, port);
             up(kind, &board, &ports);
             touch(kind, &board, port);
-            cut_dma(&kind.chip, port, &blocks(kind, &board));
+            assert!(cut_dma(&kind.chip, port, &blocks(kind, &board)));
             assert!(
                 !board.reaches_memory(port.into()),
                 "{} port {port}",
@@ -83,6 +83,18 @@ fn a_socket_without_a_hosts_plug_gets_no_power() {
 }
 
 #[test]
+fn a_socket_behind_a_switch_gets_its_power_whatever_its_id_pin_says() {
+    let board = cold(CHIP_H3, 0);
+    let port = Port {
+        number: 0,
+        vbus: Vbus::Pin(SWITCH),
+    };
+    up(CHIP_H3, &board, &[port]);
+    assert!(board.is_vbus_on());
+    touch(CHIP_H3, &board, 0);
+}
+
+#[test]
 fn only_a_switched_socket_costs_time() {
     let board = Board::new(Before::Nothing, Power::Wired);
     up(CHIP_H3, &board, &[wired(0), wired(1), wired(2), wired(3)]);
@@ -96,11 +108,14 @@ fn only_a_switched_socket_costs_time() {
 fn a_port_that_was_cut_off_reaches_no_memory_and_its_neighbours_do() {
     let board = cold(CHIP_H3, 0);
     up(CHIP_H3, &board, &ALL);
-    cut_dma(&H3, 1, &blocks(CHIP_H3, &board));
+    assert!(!is_cut(&H3, 1, &blocks(CHIP_H3, &board)));
+    assert!(cut_dma(&H3, 1, &blocks(CHIP_H3, &board)));
+    assert!(is_cut(&H3, 1, &blocks(CHIP_H3, &board)));
     let reaches: Vec<_> = (0..4).map(|port| board.reaches_memory(port)).collect();
     assert_eq!(reaches, [true, false, true, true]);
     assert_eq!(broken_by(|| touch(CHIP_H3, &board, 1)), "bus resets");
     up(CHIP_H3, &board, &[wired(1)]);
+    assert!(!is_cut(&H3, 1, &blocks(CHIP_H3, &board)));
     touch(CHIP_H3, &board, 1);
 }
 

@@ -51,9 +51,7 @@ fn a_disk_is_read_on_a_controller_that_is_odd_in_every_way() {
     let controller = machine.add_xhci(traits);
     machine.plug(controller, 1, disk(Link::High));
     let mut raw = Raw::probe(&machine, controller);
-    let extended = (raw.read(0x10) >> 16) as usize * 4;
-    raw.write(extended, raw.read(extended) | 1 << 24);
-    raw.until(extended, |owner| owner & 1 << 16 == 0);
+    raw.take_from_firmware();
     raw.bring_up();
     raw.write(raw.port(1), 1 << 9);
     let slot = raw.address(1);

@@ -180,6 +180,19 @@ impl Raw {
         }
     }
 
+    /// Where the capabilities begin: with the legacy one, if there is firmware.
+    pub(crate) fn extended(&self) -> usize {
+        (self.read(0x10) >> 16) as usize * 4
+    }
+
+    /// Takes the controller from its firmware, which lets it go, and silences that.
+    pub(crate) fn take_from_firmware(&self) {
+        let legacy = self.extended();
+        self.write(legacy, self.read(legacy) | 1 << 24);
+        self.until(legacy, |owner| owner & 1 << 16 == 0);
+        self.write(legacy + 4, 0xe000_0000);
+    }
+
     pub(crate) fn bring_up(&mut self) {
         self.reset();
         self.program_slots();

@@ -304,7 +304,7 @@ fn firmware_that_keeps_the_controller_never_lets_go() {
         firmware: Firmware::Keeps,
         ..Traits::default()
     });
-    let extended = (raw.read(0x10) >> 16) as usize * 4;
+    let extended = raw.extended();
     raw.write(extended, raw.read(extended) | 1 << 24);
     raw.machine.advance(2_000 * MILLISECOND);
     assert_eq!(raw.read(extended) >> 16 & 0x101, 0x101);
@@ -313,7 +313,7 @@ fn firmware_that_keeps_the_controller_never_lets_go() {
 #[test]
 fn a_protocol_capability_is_read_only() {
     let raw = fresh(Traits::default());
-    let extended = (raw.read(0x10) >> 16) as usize * 4;
+    let extended = raw.extended();
     breaks("xHCI 1.2 §7", || raw.write(extended, 0));
 }
 
@@ -391,12 +391,21 @@ fn a_controller_is_given_back_halted() {
         firmware: Firmware::Releases(MILLISECOND),
         ..Traits::default()
     });
-    let extended = (raw.read(0x10) >> 16) as usize * 4;
-    raw.write(extended, raw.read(extended) | 1 << 24);
-    raw.until(extended, |owner| owner & 1 << 16 == 0);
+    raw.take_from_firmware();
     let mut raw = raw;
     raw.bring_up();
-    breaks("xHCI 1.2 §7.1.1", || raw.write(extended, 0));
+    breaks("xHCI 1.2 §7.1.1", || raw.write(raw.extended(), 0));
+}
+
+#[test]
+fn a_controller_that_interrupts_its_firmware_is_not_started() {
+    let mut raw = fresh(Traits {
+        firmware: Firmware::Releases(MILLISECOND),
+        ..Traits::default()
+    });
+    raw.take_from_firmware();
+    raw.write(raw.extended() + 4, 1 << 13);
+    breaks("xHCI 1.2 §7.1.2", || raw.bring_up());
 }
 
 #[test]

@@ -181,6 +181,43 @@ fn before_version_1_td_size_counts_kib() {
     raw.machine.advance(10 * MILLISECOND);
 }
 
+/// Hands over a TD of these pieces, the first one last, with a TD Size that is right.
+fn push_pieces(raw: &mut Raw, slot: u32, lengths: &[u32]) {
+    let data = raw.machine.coherent(8192) as u32;
+    let ring = raw.rings[&(slot, 3)].place();
+    for (index, length) in lengths.iter().enumerate().rev() {
+        let behind: u32 = lengths[index + 1..].iter().sum();
+        let end = if behind == 0 { IOC } else { CHAIN };
+        let at = ring + 16 * index as u64;
+        let size = length | behind.div_ceil(512) << 17;
+        raw.machine.store(at, &[data + 512 * index as u32, 0, size]);
+        raw.machine.release();
+        raw.machine.store(at + 12, &[NORMAL << 10 | end | 1]);
+        raw.machine.release();
+    }
+}
+
+#[test]
+fn a_controller_that_fetches_few_trbs_wants_a_packet_or_an_end_among_them() {
+    let traits = Traits {
+        fetches: Some(4),
+        ..Traits::default()
+    };
+    let queue = |lengths: &[u32]| {
+        let mut raw = with_disks(traits.clone(), Faults::none());
+        let slot = raw.address(0);
+        raw.configure_bulk(slot, 0);
+        push_pieces(&mut raw, slot, lengths);
+        raw.kick(slot, 3);
+        raw.machine.advance(10 * MILLISECOND);
+    };
+    queue(&[100, 100, 100, 212, 512]);
+    queue(&[100, 100, 100, 100]);
+    breaks("Policy: no run of small pieces (Synopsys)", || {
+        queue(&[100, 100, 100, 100, 624]);
+    });
+}
+
 #[test]
 fn an_empty_trb_is_a_td_of_its_own() {
     bulk_breaks("Policy: empty packets alone", 3, |raw, slot| {

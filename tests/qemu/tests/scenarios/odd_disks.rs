@@ -8,7 +8,7 @@ use std::path::Path;
 use rootport_qemu_tests::{Bench, listen};
 use tempfile::NamedTempFile;
 use xtask::disk::{DemoDisk, Table};
-use xtask::qemu::{Access, UsbDisk};
+use xtask::qemu::{Access, Device, UsbDisk};
 
 const BLOCK: u64 = 512;
 /// 3 TiB: the last block's number has more than 32 bits.
@@ -118,6 +118,35 @@ fn a_block_that_cannot_be_read_is_named_and_its_neighbours_are_read() {
 }
 
 #[test]
+fn a_write_that_fails_for_good_is_told_with_the_disk_s_own_reason() {
+    for device in [Device::Bot, Device::Uas] {
+        let image = sparse(1 << 20);
+        let mut disk = UsbDisk::new("disk0", image.path(), Access::ReadWrite).speaking(device);
+        disk.unwritable_sectors = vec![200];
+        let bench = Bench::virt("qemu-xhci").unwrap();
+        let words = "rootport.mode=pattern rootport.bytes=131072";
+        let log = format!("unwritable-{device:?}");
+        let error = bench.run(&log, words, &[&disk]).unwrap_err().to_string();
+        assert!(error.starts_with("the board failed: "), "{error}");
+        assert!(error.contains("b/00/06"), "{error}");
+    }
+}
+
+#[test]
+fn a_controller_that_interrupts_by_its_pin_is_served() {
+    let disk = DemoDisk::make("wired", Table::Mbr).unwrap();
+    let usb_disk = UsbDisk::new("disk0", disk.path(), Access::ReadOnly);
+    let bench = Bench::virt("nec-usb-xhci").unwrap();
+    let words = "rootport.mode=raw rootport.bytes=4194304 rootport.wait=asleep";
+    let setup = bench.setup(words, &[&usb_disk]).unwrap();
+    let off = ["nec-usb-xhci.msi=off", "nec-usb-xhci.msix=off"];
+    let setup = setup.with(off.iter().flat_map(|off| ["-global", off]));
+    let transcript = listen(&mut setup.start("wired").unwrap()).unwrap();
+    let sum = transcript.only("sum").unwrap().checksum().unwrap();
+    assert_eq!(sum, disk.checksum_of_start(4 << 20).unwrap());
+}
+
+#[test]
 fn units_behind_an_empty_one_are_found_and_told_apart() {
     let images = [sparse(1 << 20), sparse(2 << 20)];
     let contents = [content(64), content(64).into_iter().rev().collect()];
@@ -150,6 +179,11 @@ fn units_behind_an_empty_one_are_found_and_told_apart() {
         .map(|disk| disk.number("blocks").unwrap())
         .collect();
     assert_eq!(sizes, [2048, 4096]);
+    assert_eq!(
+        transcript.all("empty").count(),
+        1,
+        "the drive without a medium"
+    );
     let sums: Vec<u32> = transcript
         .all("sum")
         .map(|sum| sum.checksum().unwrap())

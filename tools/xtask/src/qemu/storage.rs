@@ -12,6 +12,8 @@ const RAW: &str = "raw";
 
 /// The host's error that QEMU's SCSI disk turns into MEDIUM ERROR, 3/11/00: ENODATA on Linux.
 const NO_DATA: u32 = 61;
+/// The one that it turns into ABORTED COMMAND, B/00/06: EIO.
+const INPUT_OUTPUT: u32 = 5;
 
 /// What the board may do to the image file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +51,8 @@ pub struct UsbDisk {
     pub port: Option<u8>,
     /// Sectors of 512 bytes that cannot be read: the disk says that its medium is bad there.
     pub bad_sectors: Vec<u64>,
+    /// Sectors that cannot be written: the disk aborts the command.
+    pub unwritable_sectors: Vec<u64>,
     /// How fast the image is, in bytes a second; as fast as it is where this says nothing.
     pub bytes_per_second: Option<u64>,
     /// What is unmapped leaves holes in the image, and so do zeros that are written.
@@ -66,6 +70,7 @@ impl UsbDisk {
             speaks: Device::Bot,
             port: None,
             bad_sectors: Vec::new(),
+            unwritable_sectors: Vec::new(),
             bytes_per_second: None,
             discards: false,
         }
@@ -176,12 +181,17 @@ impl UsbDisk {
 
     /// The file behind QEMU's fault injection, where there are faults.
     fn with_faults(&self, file: Value) -> Value {
-        if self.bad_sectors.is_empty() {
+        let faults = |kind: &str, error: u32, sectors: &[u64]| -> Vec<Value> {
+            let fault = |sector| json!({ "event": "none", "iotype": kind, "errno": error, "sector": sector });
+            sectors.iter().map(fault).collect()
+        };
+        let reads = faults("read", NO_DATA, &self.bad_sectors);
+        let writes = faults("write", INPUT_OUTPUT, &self.unwritable_sectors);
+        let all = [reads, writes].concat();
+        if all.is_empty() {
             return file;
         }
-        let fault = |sector: &u64| json!({ "event": "none", "iotype": "read", "errno": NO_DATA, "sector": sector });
-        let faults: Vec<_> = self.bad_sectors.iter().map(fault).collect();
-        json!({ "driver": "blkdebug", "image": file, "inject-error": faults })
+        json!({ "driver": "blkdebug", "image": file, "inject-error": all })
     }
 }
 
@@ -237,9 +247,11 @@ mod tests {
         let mut disk = UsbDisk::new("disk0", Path::new("x"), Access::ReadWrite);
         assert_eq!(disk.block_node()["file"]["driver"], "file");
         disk.bad_sectors = vec![9];
+        disk.unwritable_sectors = vec![11];
         let node = disk.block_node();
         assert_eq!(node["file"]["driver"], "blkdebug");
         assert_eq!(node["file"]["inject-error"][0]["sector"], 9);
+        assert_eq!(node["file"]["inject-error"][1]["iotype"], "write");
         assert_eq!(node["file"]["image"]["filename"], "x");
     }
 

@@ -18,8 +18,8 @@ const SECOND: u64 = 1_000_000;
 
 /// Ticks of a microsecond where they come from a crystal of 24 MHz, as on every board here so far:
 /// a constant, because these cores have no instruction that divides 64 bits.
-const CRYSTAL: u64 = 24;
-const CRYSTAL_FREQUENCY: u64 = CRYSTAL * SECOND;
+const CRYSTAL: u32 = 24;
+const CRYSTAL_FREQUENCY: u32 = CRYSTAL * SECOND as u32;
 
 /// Microseconds since the counter started: not since we did.
 #[must_use]
@@ -27,10 +27,18 @@ pub fn microseconds() -> u64 {
     // The counter must not be read before what came before it (DDI 0406C §B8.1.2).
     isb();
     let ticks = CntPct::read().0;
-    match frequency() {
-        CRYSTAL_FREQUENCY => ticks / CRYSTAL,
-        frequency => ticks / frequency * SECOND + ticks % frequency * SECOND / frequency,
+    match Cntfrq::read().0 {
+        CRYSTAL_FREQUENCY => ticks / u64::from(CRYSTAL),
+        _ => without_crystal(ticks),
     }
+}
+
+/// The same where the ticks come from something else.
+#[cold]
+#[inline(never)]
+fn without_crystal(ticks: u64) -> u64 {
+    let frequency = frequency();
+    ticks / frequency * SECOND + ticks % frequency * SECOND / frequency
 }
 
 /// When the timer will interrupt, in microseconds; `u64::MAX` if it is off.
@@ -49,7 +57,9 @@ pub fn arm(deadline: u64) {
 #[inline(never)]
 fn set(deadline: u64) {
     let ticks = match frequency() {
-        CRYSTAL_FREQUENCY => deadline.saturating_mul(CRYSTAL),
+        frequency if frequency == u64::from(CRYSTAL_FREQUENCY) => {
+            deadline.saturating_mul(CRYSTAL.into())
+        }
         frequency => {
             // Rounded up, so that the deadline has passed when the interrupt comes.
             let part = (deadline % SECOND * frequency).div_ceil(SECOND);

@@ -41,6 +41,7 @@ impl Clocks {
         let all = |bits: &[u32; PORTS]| bits.iter().fold(0, |all, bits| all | bits);
         let bus = all(&self.chip.bus);
         let usb = all(&self.chip.phy_clocks) | all(&self.chip.ohci_clocks) | 0xf;
+        let before = self.unclocked();
         let (register, own) = match offset {
             0x060 => (&mut self.gates, bus),
             0x068 => (&mut self.pin_gates, PIN_GATE),
@@ -49,7 +50,14 @@ impl Clocks {
             _ => broken!("H3 §4.3.4", "the CCU's register {offset:#x} is not USB's"),
         };
         let result = change(register, own, write);
-        self.check_running();
+        let after = self.unclocked();
+        // What somebody else has left so is not the driver's fault, and is its to mend.
+        require!(
+            after.is_none() || after == before,
+            "bring-up",
+            "port {}: out of reset before the step \"bus gates\"",
+            after.unwrap_or_default()
+        );
         result
     }
 
@@ -58,19 +66,12 @@ impl Clocks {
         change(&mut self.always_on, ALWAYS_ON_PIN_GATE, write)
     }
 
-    /// A controller that is not in reset keeps its clock: without it, it hangs the bus.
-    fn check_running(&self) {
-        if !self.chip.has_resets {
-            return;
-        }
-        for port in 0..PORTS {
-            let running = self.resets & self.chip.bus[port];
-            require!(
-                running & !self.gates == 0,
-                "bring-up",
-                "port {port}: out of reset before the step \"bus gates\""
-            );
-        }
+    /// A port whose controllers are not in reset and have no clock: they hang the bus.
+    fn unclocked(&self) -> Option<usize> {
+        let is_unclocked = |&port: &usize| self.resets & self.chip.bus[port] & !self.gates != 0;
+        (0..PORTS)
+            .find(is_unclocked)
+            .filter(|_| self.chip.has_resets)
     }
 
     /// The step that is missing before anything in a port's window can be touched.

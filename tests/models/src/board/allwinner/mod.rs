@@ -180,7 +180,7 @@ impl State {
             (block, offset) if block == chip.phy_control => self.phy_control(offset, width, write),
             (PIO, offset) => {
                 self.need(self.clocks.missing_for_pins(), "a pin of PIO");
-                self.pins.access(offset, write, self.power)
+                self.pins.access(offset, write, self.power, self.now)
             }
             (PRCM_PIO, offset) if chip.has_always_on => {
                 self.need(self.clocks.missing_for_always_on_pins(), "a pin of R_PIO");

@@ -2,7 +2,7 @@
 
 use super::{Plug, Power};
 use crate::broken::{broken, require};
-use crate::device::Nanoseconds;
+use crate::device::{MICROSECOND, Nanoseconds};
 
 /// Bank G of PIO starts at 6 * 0x24.
 const G: u32 = 6 * 0x24;
@@ -15,6 +15,8 @@ const PG12: u32 = 1 << 12;
 /// Pulls are two bits a pin; 1 pulls up.
 const PG12_PULL: u32 = 0x3 << 24;
 const PG12_PULL_UP: u32 = 0x1 << 24;
+/// A weak pull-up (H3 Datasheet 1.2 §5.3: 50 kOhm) and the capacitance of a socket with its plug, 1 nF: twice RC.
+const PULL_SETTLES: Nanoseconds = 100 * MICROSECOND;
 
 #[derive(Debug)]
 pub(super) struct Pins {
@@ -22,6 +24,8 @@ pub(super) struct Pins {
     l_level: u32,
     g_function: u32,
     g_pull: u32,
+    /// Since when PG12 has been an input that is pulled up.
+    id_since: Option<Nanoseconds>,
     vbus_since: Option<Nanoseconds>,
 }
 
@@ -33,6 +37,7 @@ impl Pins {
             l_level: 1 << 10,
             g_function: 0x7777_7777,
             g_pull: 0,
+            id_since: None,
             vbus_since: None,
         }
     }
@@ -52,31 +57,59 @@ impl Pins {
     }
 
     /// PIO.
-    pub(super) fn access(&mut self, offset: u32, write: Option<u32>, power: Power) -> u32 {
+    pub(super) fn access(
+        &mut self,
+        offset: u32,
+        write: Option<u32>,
+        power: Power,
+        now: Nanoseconds,
+    ) -> u32 {
         require!(
             power != Power::Wired,
             "board",
             "PIO {offset:#x}: no pin of this board switches power"
         );
-        match offset {
+        let result = match offset {
             // Second function register, and second pull register would be pins 16 on.
             offset if offset == G + 0x04 => change(&mut self.g_function, PG12_FUNCTION, write),
             offset if offset == G + 0x1c => change(&mut self.g_pull, PG12_PULL, write),
             offset if offset == G + 0x10 => {
                 require!(write.is_none(), "board", "the id pin is not written");
-                self.id_level(power)
+                self.id_level(power, now)
             }
             _ => broken!("H3 §4.22", "PIO {offset:#x} is not USB's"),
+        };
+        if self.missing_for_id().is_some() {
+            self.id_since = None;
+        } else {
+            self.id_since.get_or_insert(now);
+        }
+        result
+    }
+
+    /// The step without which nothing holds the id pin.
+    fn missing_for_id(&self) -> Option<&'static str> {
+        if self.g_function & PG12_FUNCTION != 0 {
+            Some("input direction")
+        } else if self.g_pull & PG12_PULL != PG12_PULL_UP {
+            Some("input pull")
+        } else {
+            None
         }
     }
 
-    /// What the id pin reads as: the opposite of the truth while nothing holds it.
-    fn id_level(&self, power: Power) -> u32 {
-        let input = self.g_function & PG12_FUNCTION == 0;
-        let pulled = self.g_pull & PG12_PULL == PG12_PULL_UP;
-        let open = power == Power::Switched(Plug::Open);
-        let high = open == (input && pulled);
-        if high { PG12 } else { 0 }
+    /// What the id pin reads as, when it is held.
+    fn id_level(&self, power: Power, now: Nanoseconds) -> u32 {
+        let is_settled = |since| since + PULL_SETTLES <= now;
+        let early = (!self.id_since.is_some_and(is_settled)).then_some("input settling");
+        if let Some(step) = self.missing_for_id().or(early) {
+            broken!("bring-up", "the id pin was read before the step \"{step}\"");
+        }
+        if power == Power::Switched(Plug::Open) {
+            PG12
+        } else {
+            0
+        }
     }
 
     /// R_PIO.
@@ -92,24 +125,31 @@ impl Pins {
             "board",
             "R_PIO {offset:#x}: no pin of this board switches power"
         );
+        let was_low = self.drives_low();
         let result = match offset {
             0x00 => change(&mut self.l_function, PL2_FUNCTION, write),
             0x10 => change(&mut self.l_level, PL2, write),
             _ => broken!("H3 §4.23", "R_PIO {offset:#x} is not USB's"),
         };
+        require!(
+            was_low || !self.drives_low(),
+            "bring-up",
+            "PL2 drives VBUS off before the step \"VBUS level\""
+        );
         self.drive(power, now);
         result
     }
 
+    fn is_output(&self) -> bool {
+        self.l_function & PL2_FUNCTION == PL2_OUTPUT
+    }
+
+    fn drives_low(&self) -> bool {
+        self.is_output() && self.l_level & PL2 == 0
+    }
+
     fn drive(&mut self, power: Power, now: Nanoseconds) {
-        let output = self.l_function & PL2_FUNCTION == PL2_OUTPUT;
-        let high = self.l_level & PL2 != 0;
-        require!(
-            high || !output,
-            "bring-up",
-            "PL2 drives VBUS off before the step \"VBUS level\""
-        );
-        if output && high {
+        if self.is_output() && self.l_level & PL2 != 0 {
             require!(
                 power == Power::Switched(Plug::Host),
                 "USB OTG 2.0 §4.4",

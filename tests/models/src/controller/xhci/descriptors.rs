@@ -92,6 +92,7 @@ impl Xhci {
         index: u8,
     ) -> Option<Td> {
         let counts_packets = self.traits.version >= 0x0100;
+        let fetches = self.traits.fetches;
         let endpoint = self.endpoint(slot, index)?;
         let mut trbs = vec![endpoint.ring.front(around.memory)?];
         while trbs.last().is_some_and(Trb::is_chained) {
@@ -112,6 +113,9 @@ impl Xhci {
         if let Work::Data { .. } = td.work {
             check_fragments(endpoint, &td);
             check_td_size(endpoint.max_packet() as u64, counts_packets, &td);
+            if let Some(fetches) = fetches {
+                check_runs(endpoint.max_packet() as u64, fetches, &td);
+            }
         }
         for trb in &td.trbs {
             self.check_data_trb(trb, &td);
@@ -283,6 +287,20 @@ fn check_fragments(endpoint: &Endpoint, td: &Td) {
             td.trbs[0].address
         );
         before += u64::from(trb.length());
+    }
+}
+
+/// So many TRBs in a row hold a packet, or the TD's end.
+fn check_runs(packet: u64, fetches: usize, td: &Td) {
+    let without_end = td.trbs.len() - 1;
+    for run in td.trbs[..without_end].windows(fetches) {
+        let bytes: u64 = run.iter().map(|trb| u64::from(trb.length())).sum();
+        require!(
+            bytes >= packet,
+            "Policy: no run of small pieces (Synopsys)",
+            "{fetches} TRBs from {:#x} on hold {bytes} bytes of a packet of {packet}",
+            run[0].address
+        );
     }
 }
 

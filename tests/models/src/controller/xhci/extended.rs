@@ -8,6 +8,8 @@ use crate::controller::{Surroundings, Width};
 
 const FIRMWARE_OWNS: u32 = 1 << 16;
 const SYSTEM_OWNS: u32 = 1 << 24;
+/// System management interrupts: on events, errors, a change of owner, PCI commands and BARs.
+const FIRMWARE_INTERRUPTS: u32 = 0xe011;
 /// "USB " in the order of its bytes.
 const NAME: u32 = 0x2042_5355;
 const PROTOCOL_WORDS: usize = 4;
@@ -27,12 +29,17 @@ impl Legacy {
             firmware,
             owner: u32::from(held) * FIRMWARE_OWNS,
             // Firmware that holds a controller has system management interrupts on.
-            control: u32::from(held),
+            control: u32::from(held) * FIRMWARE_INTERRUPTS,
         }
     }
 
     pub(super) fn is_held(&self) -> bool {
         self.owner & FIRMWARE_OWNS != 0
+    }
+
+    /// Whether an event interrupts the firmware (xHCI 1.2 §7.1.2).
+    pub(super) fn interrupts_firmware(&self) -> bool {
+        self.control & FIRMWARE_INTERRUPTS != 0
     }
 
     pub(super) fn release(&mut self) {
@@ -107,7 +114,7 @@ impl Xhci {
         match (self.legacy.words(), local, width) {
             (2, 0, Width::Word) => self.take_ownership(around, value & SYSTEM_OWNS != 0),
             (2, 0, Width::Byte) if offset % 4 == 3 => self.take_ownership(around, value & 1 != 0),
-            (2, 4, Width::Word) => self.legacy.control = value & 0xe011,
+            (2, 4, Width::Word) => self.legacy.control = value & FIRMWARE_INTERRUPTS,
             _ => broken!(
                 "xHCI 1.2 §7",
                 "{value:#x} was written to a read-only capability ({offset:#x})"

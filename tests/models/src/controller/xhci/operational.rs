@@ -168,6 +168,11 @@ impl Xhci {
             "xHCI 1.2 §5.4.1",
             "Run/Stop was set before HCHalted had followed the last stop"
         );
+        require!(
+            !self.legacy.interrupts_firmware(),
+            "xHCI 1.2 §7.1.2",
+            "the controller is started while its events interrupt the firmware"
+        );
         check_memory_released(around, "Run/Stop");
         let slots = self.operational.slots_enabled();
         require!(

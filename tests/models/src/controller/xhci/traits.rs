@@ -135,6 +135,9 @@ pub struct Traits {
     pub after_short: AfterShort,
     /// Set TR Dequeue Pointer may not point at a Link TRB (VL805).
     pub no_dequeue_at_link: bool,
+    /// It fetches so many TRBs ahead, and stops for ever where those hold less than a packet and no end of
+    /// their TD (Synopsys, Linux's XHCI_SG_TRB_CACHE_SIZE_QUIRK: 8 at high speed, 16 at SuperSpeed).
+    pub fetches: Option<usize>,
 }
 
 impl Default for Traits {
@@ -177,6 +180,7 @@ impl Default for Traits {
             stream_stop: StreamStop::Moving,
             after_short: AfterShort::ShortAgain,
             no_dequeue_at_link: false,
+            fetches: None,
         }
     }
 }
@@ -200,6 +204,8 @@ impl Traits {
             slots: 64,
             interrupters: 1,
             ports: vec![Protocol::Usb2, Protocol::Usb3],
+            // Fewer than any that is known: nothing that suits it troubles the real ones.
+            fetches: Some(4),
             ..Self::default()
         }
     }
@@ -239,6 +245,7 @@ impl Traits {
             idle_stop: IdleStop::Silent,
             after_short: AfterShort::Success,
             no_dequeue_at_link: true,
+            fetches: Some(4),
             ..Self::default()
         }
     }

@@ -49,12 +49,12 @@ pub fn is_deaf_after_its_address_for_ten_milliseconds() -> Disk {
         .build()
 }
 
-/// A full-speed disk whose endpoint 0 takes packets of `size` bytes: 8, 16, 32 or 64. Zephyr pull
-/// request 106802 and issue 107543, felis UHS30 issue 46.
+/// A disk at this speed that says that its endpoint 0 takes packets of `size` bytes. At full speed 8, 16,
+/// 32 and 64 are legal. Zephyr pull request 106802 and issue 107543, felis UHS30 issue 46.
 #[must_use]
-pub fn has_control_packets_of(size: u8) -> Disk {
+pub fn has_control_packets_of(link: Link, size: u8) -> Disk {
     Script::new()
-        .speed(Link::Full)
+        .speed(link)
         .descriptors(move |_, descriptors| descriptors.control_packet_size(size))
         .build()
 }
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn small_control_packets_carry_the_whole_descriptor() {
         for size in [8, 16, 32, 64] {
-            let mut host = PacketHost::plug(has_control_packets_of(size));
+            let mut host = PacketHost::plug(has_control_packets_of(Link::Full, size));
             host.control_size = usize::from(size);
             let descriptor = host.control(WHOLE, &[]).expect("descriptor");
             assert_eq!((descriptor.len(), descriptor[7]), (18, size));
