@@ -6,7 +6,7 @@ use core::ops::{Add, Sub};
 /// A point in time: microseconds since a moment that the platform chooses, never going back.
 // On 32-bit processors it asks for no more than a word's alignment: else whatever has one in some of its
 // states gets a state of 64 bits, which takes two comparisons each time.
-#[cfg_attr(target_pointer_width = "32", repr(packed(4)))]
+#[cfg_attr(target_pointer_width = "32", repr(Rust, packed(4)))]
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Instant(u64);
 

@@ -46,7 +46,8 @@ pub trait Bus: Clone {
     }
 
     /// Writes a 64-bit register as two 32-bit accesses, low half first (`xHCI 1.2 §5.1`): some
-    /// controllers ignore 64-bit accesses, and some take the value with the high half.
+    /// controllers ignore 64-bit accesses, some take the value with the high half, and some buses
+    /// (that of a Raspberry Pi 4) lose half of an access.
     fn write64(&self, offset: usize, value: u64) {
         self.write32(offset, value as u32);
         self.write32(offset.wrapping_add(4), (value >> 32) as u32);

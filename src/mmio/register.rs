@@ -130,13 +130,18 @@ impl<R: RegisterLongName> ChangeBits<R> {
 #[derive(Clone, Debug)]
 pub struct Registers<B> {
     bus: B,
-    base: usize,
+    /// Where the block starts, in 32-bit words: so the compiler knows that its registers lie as they must, and
+    /// no access asks.
+    words: usize,
 }
 
 impl<B: Bus> Registers<B> {
-    /// The block that starts at byte `base` of `bus`.
+    /// The block that starts at byte `base` of `bus`, a multiple of 4; what is none is rounded down.
     pub fn new(bus: B, base: usize) -> Self {
-        Self { bus, base }
+        Self {
+            bus,
+            words: base / 4,
+        }
     }
 
     /// The bus behind the block.
@@ -146,11 +151,11 @@ impl<B: Bus> Registers<B> {
 
     /// Where the block starts on its bus, in bytes.
     pub fn base(&self) -> usize {
-        self.base
+        self.words * 4
     }
 
     fn address(&self, offset: usize) -> usize {
-        self.base.wrapping_add(offset)
+        self.base().wrapping_add(offset)
     }
 
     /// Reads a register. One 32-bit access.

@@ -4,6 +4,7 @@
 //! comes next. Nothing is sent here.
 
 mod flush;
+mod limits;
 #[cfg(feature = "rare")]
 mod rare;
 #[cfg(not(feature = "rare"))]
@@ -76,7 +77,12 @@ pub struct UnitEntry {
     pub(crate) lun: u8,
     pub(crate) state: UnitState,
     pub(crate) flush: FlushSupport,
+    /// The most bytes of one command's data.
     pub(crate) transfer_bytes: u32,
+    /// What of that is chosen for this disk at run time.
+    pub(crate) chosen_bytes: u32,
+    /// A read that ends before this block moves its last block with a command of its own.
+    pub(crate) lone_end: u64,
     pub(crate) durability: Durability,
     /// The loss epoch that the disk's own holder has seen: see `Host::add_holder`.
     pub(crate) seen: u32,
@@ -117,6 +123,8 @@ impl UnitEntry {
         state: UnitState::Free,
         flush: FlushSupport::Command,
         transfer_bytes: 0,
+        chosen_bytes: u32::MAX,
+        lone_end: u64::MAX,
         durability: Durability::NEW,
         seen: 0,
         before: None,
@@ -132,16 +140,6 @@ impl UnitEntry {
         ata: AtaBridge::UNKNOWN,
         line: Line::EMPTY,
     };
-
-    /// Keeps to what the unit says that one command may move.
-    pub(crate) fn limit_transfers(&mut self, found: &Found) {
-        if let Some(blocks) = found.details.limits.maximum_transfer {
-            let exponent = u32::from(found.capacity.block_length().exponent());
-            let most = blocks.get().checked_shl(exponent);
-            let most = most.filter(|most| most >> exponent == blocks.get());
-            self.transfer_bytes = self.transfer_bytes.min(most.unwrap_or(u32::MAX));
-        }
-    }
 
     /// Whether commands may be issued for requests.
     #[inline]
@@ -285,12 +283,14 @@ impl UnitEntry {
         let UnitState::Ready(Found { capacity, .. }) = &self.state else {
             return Err(self.why_not_ready());
         };
-        let (extent, data) = self.next_chunk(capacity.block_length(), slot, lba)?;
-        let command = if slot.operation.is_read() {
-            read(extent)
+        let block_length = capacity.block_length();
+        let (command, data) = if slot.operation.is_read() {
+            let (extent, data) = self.next_chunk(block_length, slot, lba, self.lone_end)?;
+            (read(extent), data)
         } else {
+            let (extent, data) = self.next_chunk(block_length, slot, lba, u64::MAX)?;
             self.durability.write_begins();
-            write(extent, UnitAccess::Cached)
+            (write(extent, UnitAccess::Cached), data)
         };
         slot.in_flight += 1;
         Ok(Request {
@@ -358,18 +358,23 @@ impl UnitEntry {
         command
     }
 
-    /// The blocks of the next command, and their place in the request's memory.
+    /// The blocks of the next command, and their place in the request's memory. One that would end before
+    /// `lone_end` leaves its last block to another.
     #[inline]
     fn next_chunk(
         &self,
         block_length: BlockLength,
         slot: &mut RequestSlot,
         lba: Lba,
+        lone_end: u64,
     ) -> Result<(Extent, DataPlace), BlockError> {
         let most = (self.transfer_bytes >> block_length.exponent()).max(1);
         let rest = slot.blocks.saturating_sub(slot.issued);
-        let blocks = rest.min(u64::from(most)) as u32;
+        let mut blocks = rest.min(u64::from(most)) as u32;
         let first = lba.0.saturating_add(slot.issued);
+        if first.wrapping_add(u64::from(blocks)) == lone_end && blocks > 1 {
+            blocks -= 1;
+        }
         let beyond = BlockError::OutOfRange {
             lba: Lba(first),
             blocks: rest,

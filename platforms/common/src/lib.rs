@@ -21,6 +21,7 @@
 //! | `machine`, [`wake`] | the stack's `Platform`, and its waits |
 //! | `work` | the host made of a board's controllers, and what it does |
 //! | [`attention`] | the controllers' interrupt halves |
+//! | [`cells`] | memory of their drivers |
 //! | `h3` | what the boards with Allwinner's H3 share |
 //! | [`gic`] | interrupt controller, GICv2 |
 //! | [`device_tree`] | RAM, command line, PCIe host bridge, as the boot loader tells them |
@@ -43,6 +44,7 @@ pub mod attention;
 pub mod bench;
 pub mod board;
 pub mod brakes;
+pub mod cells;
 pub mod console;
 pub mod demo;
 pub mod device_tree;

@@ -13,6 +13,7 @@ use rootport::platform::ControllerId;
 use rootport::time::Instant;
 use rootport::{Platform, arch};
 
+use crate::brakes::CutDma;
 use crate::cpu::timer;
 use crate::demo::options::Coherency;
 use crate::println;
@@ -21,12 +22,6 @@ use crate::wake;
 
 /// Policy: pieces of RAM that are remembered; buffers elsewhere are refused, not corrupted.
 const RAM_PIECES: usize = 8;
-
-/// How a board takes a controller's DMA away.
-pub trait CutDma {
-    /// Takes it away; true when it is certain that the controller reaches no memory any more.
-    fn cut_dma(&self) -> bool;
-}
 
 /// A board, as the stack sees it: at most `N` controllers, each cut off through a `C`.
 #[derive(Debug)]

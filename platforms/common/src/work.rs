@@ -13,12 +13,13 @@ use rootport::mmio::MmioWindow;
 use rootport::policy::{Policy, Queueing};
 use rootport::stack::Storage;
 
+use crate::brakes::CutDma;
 use crate::console;
 use crate::cpu::timer;
 use crate::demo::buffers::Buffers;
 use crate::demo::options::{Mode, Options, Waiting};
 use crate::demo::session::{self, Tools};
-use crate::machine::{CutDma, Machine};
+use crate::machine::Machine;
 use crate::power::Reason;
 use crate::region::Region;
 use crate::wake;

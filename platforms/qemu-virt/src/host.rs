@@ -5,6 +5,7 @@ use core::ptr::NonNull;
 use board_common::aarch64::{Start, timer};
 use board_common::attention::Attention;
 use board_common::brakes::Brakes;
+use board_common::cells;
 use board_common::demo::buffers::{Buffers, high_place};
 use board_common::demo::options::{Mode, Options, Placement, Waiting, quirks};
 use board_common::device_tree::DeviceTree;
@@ -73,7 +74,7 @@ static EHCI: [ConstStaticCell<EhciMemory<DEVICES, ENDPOINTS, TRANSFERS>>; MOST_C
 /// Whom an interrupt is for.
 pub(crate) static ATTENTION: Attention<MmioWindow, MOST_CONTROLLERS> = Attention::new();
 /// What a panic pulls.
-pub(crate) static BRAKES: Brakes<MmioWindow, MOST_CONTROLLERS> = Brakes::new();
+pub(crate) static BRAKES: Brakes<MmioWindow, Function<Ecam>, MOST_CONTROLLERS> = Brakes::new();
 
 /// Runs the demo on all controllers of the machine.
 pub(crate) fn run(
@@ -172,10 +173,14 @@ fn make_driver(
         Kind::Ehci => make_ehci(&controller.function, window, index, call),
     };
     let address = controller.function.address();
-    let driver = made?
+    let Some(made) = made else {
+        println!("PCI {address}: not used: no memory is left for its driver");
+        return None;
+    };
+    let driver = made
         .inspect_err(|fault| println!("PCI {address}: not used: {fault}"))
         .ok()?;
-    BRAKES.attach(index, driver.emergency_stop());
+    BRAKES.attach(index, driver.emergency_stop(), controller.function);
     let half = driver.interrupt_half();
     match call {
         Call::Never => {}
@@ -204,7 +209,7 @@ fn make_xhci(
     call: Call,
     reach: u64,
 ) -> Made {
-    let storage = XHCI.get(index)?.try_take()?.slices();
+    let storage = cells::take(&XHCI)?.slices();
     let interrupts = match call {
         Call::Never => xhci::Interrupts::Polled,
         Call::Pin(_) => xhci::Interrupts::Wired,
@@ -224,7 +229,7 @@ fn make_xhci(
 fn make_ehci(function: &Function<Ecam>, window: MmioWindow, index: usize, call: Call) -> Made {
     let handoff = handoff::take(function, &window, timer::microseconds);
     println!("PCI {}: EHCI, {handoff:?}", function.address());
-    let storage = EHCI.get(index)?.try_take()?.slices();
+    let storage = cells::take(&EHCI)?.slices();
     let interrupts = match call {
         Call::Never | Call::Message(_) => ehci::Interrupts::Polled,
         Call::Pin(_) => ehci::Interrupts::Wired,

@@ -1,14 +1,22 @@
 //! Errors of the system's bus and interrupts that get lost.
 
+use rootport::block::BlockError;
 use rootport::host::ControllerFault;
 use rootport::time::Duration;
 use rootport::usb::ControllerState;
 use rootport_models::device::Script;
+use rootport_models::device::scsi::pattern;
 use rootport_models::machine::Options;
 
 use super::{Faults, interrupting, usual};
 use crate::rig::{CALL_LIMIT, HIGH_PORT, OTHER_PORT, Rig};
 use crate::scenarios::interrupts::sleeping;
+
+/// What an untouched disk holds.
+fn blocks(first: u64, count: u64) -> Vec<u8> {
+    let each = (first..first + count).map(|lba| pattern(lba, 512));
+    each.collect::<Vec<_>>().concat()
+}
 
 /// The n-th access to memory meets an error, at every stage of a disk's life: a start that it ends
 /// fails with the reason; later the controller is started again, and the disks are back.
@@ -29,7 +37,12 @@ fn an_error_of_the_system_s_bus_at_any_access_is_followed_by_a_restart() {
         for port in [HIGH_PORT, OTHER_PORT] {
             for lba in 0..4 {
                 let disk = rig.wait_for_disk(port);
-                let _any = rig.within(CALL_LIMIT, |rig| rig.read(disk, lba, 1536));
+                let result = rig.within(CALL_LIMIT, |rig| rig.read(disk, lba, 1536));
+                // The controller's disks went with it, and come back as others.
+                match result {
+                    Ok(bytes) => assert!(bytes == blocks(lba, 3), "block {lba} after {access}"),
+                    Err(error) => assert_eq!(error, BlockError::Disconnected, "{access}"),
+                }
             }
             let disk = rig.wait_for_disk(port);
             rig.check(disk, 0, 8);

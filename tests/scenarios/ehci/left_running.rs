@@ -1,7 +1,7 @@
 //! A boot loader's live schedules under our feet. The model fails the run at the first store to memory
 //! that the controller may still hold.
 
-use rootport_models::controller::ehci::FOREIGN_BYTES;
+use rootport_models::controller::ehci::{FOREIGN_BYTES, Left};
 use rootport_models::device::field::good_stick;
 use rootport_models::machine::{Machine, Options};
 
@@ -11,8 +11,13 @@ use crate::rig::{HIGH_PORT, POOL, Rig};
 /// Takes over, uses the disk that was there all the time, and leaves the boot loader's memory alone
 /// until it is stopped; then that memory is anybody's.
 fn takes_over(traits: Traits, faults: Faults) {
+    takes_over_what_was(Left::Running, traits, faults);
+}
+
+/// The same in any state.
+fn takes_over_what_was(left: Left, traits: Traits, faults: Faults) {
     let machine = Machine::new(Options::default());
-    let (index, foreign) = machine.add_ehci_left_running(traits, faults);
+    let (index, foreign) = machine.add_ehci_left(traits, faults, left);
     let stick = good_stick();
     machine.plug(index, HIGH_PORT, stick.clone());
     machine.advance(300_000_000);
@@ -42,6 +47,15 @@ fn live_schedules_are_stopped_before_anything_else_and_the_disk_is_found() {
             ..traits
         };
         takes_over(traits, Faults::none());
+    }
+}
+
+#[test]
+fn whatever_a_boot_loader_has_left_under_way_is_ended_and_the_disk_is_found() {
+    for left in Left::ALL {
+        for traits in [usual(), Traits::addresses_64(), Traits::allwinner()] {
+            takes_over_what_was(left, traits, Faults::none());
+        }
     }
 }
 

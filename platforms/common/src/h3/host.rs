@@ -9,18 +9,19 @@ use embedded_hal::delay::DelayNs;
 use heapless::Vec;
 use rootport::host::Controller;
 use rootport::host::ehci::{self, Ehci, EhciMemory};
-use rootport::mmio::MmioWindow;
+use rootport::mmio::{Bus, MmioWindow};
 use rootport::soc::allwinner::{self, Block, Port, PortFacts};
 use rootport::stack::Tables;
 use static_cell::ConstStaticCell;
 
 use crate::attention::Attention;
-use crate::brakes::Brakes;
+use crate::brakes::{Brakes, CutDma};
+use crate::cells;
 use crate::cpu::{Start, timer};
 use crate::demo::buffers::Buffers;
 use crate::demo::options::{Options, quirks};
 use crate::gic::{Gic, InterruptId};
-use crate::machine::{CutDma, Machine};
+use crate::machine::Machine;
 use crate::power::Reason;
 use crate::println;
 use crate::work::{self, Driver, Parts};
@@ -48,7 +49,7 @@ static EHCI: [ConstStaticCell<EhciMemory<DEVICES, ENDPOINTS, TRANSFERS>>; MOST_C
 /// Whom an interrupt is for.
 pub(super) static ATTENTION: Attention<MmioWindow, MOST_CONTROLLERS> = Attention::new();
 /// What a panic pulls.
-pub(super) static BRAKES: Brakes<MmioWindow, MOST_CONTROLLERS> = Brakes::new();
+pub(super) static BRAKES: Brakes<MmioWindow, PortReset, MOST_CONTROLLERS> = Brakes::new();
 
 /// Runs the demo on these ports of the chip.
 pub(super) fn run(
@@ -88,7 +89,13 @@ fn make_driver(port: u8, index: usize, options: &Options, gic: Gic) -> Option<Dr
     let base = NonNull::new(ehci as usize as *mut u8)?;
     // SAFETY: the chip has the EHCI there, entry has mapped it, and nothing else reaches it.
     let window = unsafe { MmioWindow::new(base, EHCI_WINDOW) };
-    let storage = EHCI.get(index)?.try_take()?.slices();
+    if is_running(&window) {
+        println!("EHCI {port}: left running by the boot loader");
+    }
+    let Some(memory) = cells::take(&EHCI) else {
+        println!("EHCI {port}: not used: no memory is left for its driver");
+        return None;
+    };
     let interrupts = match options.waiting.interrupts() {
         true => ehci::Interrupts::Wired,
         false => ehci::Interrupts::Polled,
@@ -97,16 +104,22 @@ fn make_driver(port: u8, index: usize, options: &Options, gic: Gic) -> Option<Dr
         interrupts,
         ..ehci::Options::default()
     };
-    let driver = Ehci::new(window, index as u8, storage, driver_options)
+    let driver = Ehci::new(window, index as u8, memory.slices(), driver_options)
         .inspect_err(|fault| println!("EHCI {port}: not used: {fault}"))
         .ok()?;
     let driver = Controller::Ehci(driver);
-    BRAKES.attach(index, driver.emergency_stop());
+    BRAKES.attach(index, driver.emergency_stop(), PortReset(port));
     let id = InterruptId::shared(interrupt);
     if options.waiting.interrupts() && ATTENTION.attach(id, driver.interrupt_half()) {
         gic.enable(id);
     }
     Some(driver)
+}
+
+/// Whether an EHCI runs: USBCMD.RS, behind the capability registers (EHCI 1.0 §2.2.1, §2.3.1).
+fn is_running(window: &MmioWindow) -> bool {
+    let operational = usize::from(window.read8(0));
+    window.read32(operational) & 1 != 0
 }
 
 /// How a block of the chip's registers is reached.
@@ -117,15 +130,17 @@ fn window(block: Block) -> Option<MmioWindow> {
     Some(unsafe { MmioWindow::new(base, length) })
 }
 
-/// Takes a port's controllers off the bus.
+/// Takes a port's controllers off the bus: in reset they are no masters of it any more.
 #[derive(Debug)]
-struct PortReset(u8);
+pub(super) struct PortReset(u8);
 
 impl CutDma for PortReset {
     fn cut_dma(&self) -> bool {
-        allwinner::cut_dma(&CHIP, self.0, &window);
-        // In reset they are no masters of the bus any more.
-        true
+        allwinner::cut_dma(&CHIP, self.0, &window)
+    }
+
+    fn is_cut(&self) -> bool {
+        allwinner::is_cut(&CHIP, self.0, &window)
     }
 }
 

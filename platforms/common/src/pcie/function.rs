@@ -174,8 +174,7 @@ impl<C: ConfigSpace> Function<C> {
     }
 }
 
-#[cfg(all(target_arch = "aarch64", target_os = "none"))]
-impl<C: ConfigSpace> crate::machine::CutDma for Function<C> {
+impl<C: ConfigSpace> crate::brakes::CutDma for Function<C> {
     fn cut_dma(&self) -> bool {
         Function::cut_dma(self)
     }

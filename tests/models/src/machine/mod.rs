@@ -34,7 +34,7 @@ use crate::device::{Nanoseconds, UsbDevice};
 use crate::memory::Moved;
 
 use interrupts::Interrupts;
-use world::{Panic, Seat, World, WorldGuard};
+use world::{LostRegisters, Panic, Seat, World, WorldGuard};
 
 /// What a wait says that panics by plan.
 const PLANNED_PANIC: &str = "a wait panics, as the test has asked for";
@@ -189,8 +189,18 @@ impl Machine {
         traits: ehci::Traits,
         faults: ehci::Faults,
     ) -> (usize, u64) {
+        self.add_ehci_left(traits, faults, ehci::Left::Running)
+    }
+
+    /// The same with an EHCI that was left in any state.
+    pub fn add_ehci_left(
+        &self,
+        traits: ehci::Traits,
+        faults: ehci::Faults,
+        left: ehci::Left,
+    ) -> (usize, u64) {
         let bus = self.coherent(ehci::FOREIGN_BYTES);
-        let controller = Ehci::left_running(traits, faults, &mut self.world().memory, bus);
+        let controller = Ehci::left(traits, faults, left, &mut self.world().memory, bus);
         (self.add(Box::new(controller)), bus)
     }
 
@@ -200,14 +210,29 @@ impl Machine {
         world.seats.push(Seat {
             controller,
             statistics: Statistics::default(),
+            lost: None,
         });
         world.seats.len() - 1
+    }
+
+    /// The way to a controller's registers breaks behind so many reads: all later ones give `reads_as`, and
+    /// writes reach nothing. The controller itself works on, which its driver cannot know.
+    pub fn lose_registers(&self, controller: usize, after_reads: u64, reads_as: u32) {
+        self.world().seats[controller].lost = Some(LostRegisters {
+            after_reads,
+            reads_as,
+        });
     }
 
     /// Plugs a device into a root port, counted from 0. Where its rail has no power, nobody sees it until
     /// that is back.
     pub fn plug(&self, controller: usize, port: usize, device: impl UsbDevice + 'static) {
-        self.world().plug(controller, port, Box::new(device));
+        self.plug_boxed(controller, port, Box::new(device));
+    }
+
+    /// The same with a device of any kind.
+    pub fn plug_boxed(&self, controller: usize, port: usize, device: Box<dyn UsbDevice>) {
+        self.world().plug(controller, port, device);
     }
 
     /// Pulls the device out of a root port.
@@ -230,14 +255,21 @@ impl Machine {
         self.take_interrupts();
     }
 
-    /// Lets time pass until something happens that the driver may see, at the latest until `until`.
+    /// Lets time pass until something happens that the driver may see, at the latest until the clock shows
+    /// `until`.
     ///
     /// # Panics
     /// If `until` is the end of time, and nothing will ever happen.
     pub fn wait(&self, until: Nanoseconds) {
         let panics = self.world().panics_now();
         assert!(!panics, "{PLANNED_PANIC}");
-        self.world().wait(until);
+        let mut world = self.world();
+        let until = match until {
+            Nanoseconds::MAX => until,
+            _ => until.saturating_sub(world.clock_ahead()),
+        };
+        world.wait(until);
+        drop(world);
         self.take_interrupts();
     }
 
@@ -295,9 +327,22 @@ impl Machine {
         let mut world = self.world();
         let until = world.now + 50;
         world.advance(until);
+        world.clock_looks += 1;
         drop(world);
         self.take_interrupts();
-        self.now()
+        let world = self.world();
+        world.now + world.clock_ahead()
+    }
+
+    /// After so many looks at it the clock shows so much more than has passed.
+    pub fn jump_clock(&self, after_looks: u64, ahead: Nanoseconds) {
+        self.world().clock_jump = Some((after_looks, ahead));
+    }
+
+    /// How often the driver has looked at the clock.
+    #[must_use]
+    pub fn clock_looks(&self) -> u64 {
+        self.world().clock_looks
     }
 
     /// Takes all DMA away from a controller: whether the platform can.

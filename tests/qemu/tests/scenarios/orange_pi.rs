@@ -1,5 +1,5 @@
 //! The Orange Pi boards, started from their cards by their own U-Boot: SPL, `usb start`, the script,
-//! then us. Its EHCI is live and its schedules lie in RAM when we begin.
+//! then us. After `go` its EHCI is live and its schedules lie in RAM when we begin; `bootm` stops it.
 
 use std::time::Duration;
 
@@ -27,22 +27,23 @@ fn start(
     setup.start(log).unwrap()
 }
 
-fn says_hello(board: &str, log: &str, handoff: Handoff, level: &str) {
+fn says_hello(board: &str, log: &str, handoff: Handoff, level: &str, caches: &str) {
     let mut machine = start(board, log, "rootport.mode=hello", handoff, &[]);
     let transcript = listen(&mut machine).unwrap();
     let boot = transcript.only("boot").unwrap();
     assert_eq!(boot.value("board").unwrap(), board);
     assert_eq!(boot.value("level").unwrap(), level);
+    assert_eq!(boot.value("caches").unwrap(), caches);
 }
 
 #[test]
-fn bootm_hands_over_in_hyp_mode() {
-    says_hello("orangepi-pc", "pi-bootm", Handoff::Bootm, "hyp");
+fn bootm_hands_over_in_hyp_mode_with_caches_off() {
+    says_hello("orangepi-pc", "pi-bootm", Handoff::Bootm, "hyp", "off");
 }
 
 #[test]
-fn go_hands_over_in_supervisor_mode() {
-    says_hello("orangepi-pc", "pi-go", Handoff::Go, "svc");
+fn go_hands_over_in_supervisor_mode_with_caches_on() {
+    says_hello("orangepi-pc", "pi-go", Handoff::Go, "svc", "on");
 }
 
 fn whole_demo(board: &str, log: &str, handoff: Handoff) {
@@ -51,6 +52,13 @@ fn whole_demo(board: &str, log: &str, handoff: Handoff) {
     let words = "rootport.mode=demo";
     let mut machine = start(board, log, words, handoff, &[&usb_disk]);
     let transcript = listen(&mut machine).unwrap();
+    let console = machine.console.text();
+    assert!(
+        console.contains("1 Storage Device(s) found"),
+        "U-Boot has used the disk before us:\n{console}"
+    );
+    let is_live = console.contains("EHCI 1: left running by the boot loader");
+    assert_eq!(is_live, handoff == Handoff::Go, "{console}");
     Verdict::of_demo(&transcript, &disk.layout()).unwrap();
     disk.check_file_system().unwrap();
     disk.check_copied_file().unwrap();
@@ -79,6 +87,7 @@ fn the_whole_demo_is_true_where_nobody_started_usb_before() {
     let transcript = listen(&mut setup.start("pi-demo-elf").unwrap()).unwrap();
     let boot = transcript.only("boot").unwrap();
     assert_eq!(boot.value("level").unwrap(), "svc");
+    assert_eq!(boot.value("caches").unwrap(), "off");
     Verdict::of_demo(&transcript, &disk.layout()).unwrap();
     disk.check_file_system().unwrap();
     disk.check_scratch().unwrap();

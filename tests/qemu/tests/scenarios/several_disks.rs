@@ -1,6 +1,7 @@
-//! Disks that are not the usual one: large blocks, and two at once.
+//! Disks that are not the usual one: large blocks, and two at once, also on controllers of two kinds.
 
-use rootport_qemu_tests::Bench;
+use rootport_qemu_tests::{Bench, listen};
+use xtask::board::ControllerChoice;
 use xtask::demo::verdict;
 use xtask::disk::{DemoDisk, Table};
 use xtask::qemu::{Access, UsbDisk};
@@ -83,5 +84,35 @@ fn two_disks_at_once_are_told_apart() {
         expected.sort_unstable();
         assert_eq!(sums, expected);
         assert_ne!(expected[0], expected[1]);
+    }
+}
+
+#[test]
+fn a_disk_on_an_xhci_and_one_on_an_ehci_are_read_right_in_one_host() {
+    let images = [
+        DemoDisk::make("mixed-a", Table::Mbr).unwrap(),
+        DemoDisk::make("mixed-b", Table::Gpt).unwrap(),
+    ];
+    let first = UsbDisk::new("disk0", images[0].path(), Access::ReadOnly);
+    let second = UsbDisk::new("disk1", images[1].path(), Access::ReadOnly);
+    let ehci = ControllerChoice {
+        name: "ehci".into(),
+        device: None,
+        bus: "second.0".into(),
+    };
+    let bench = Bench::virt("qemu-xhci").unwrap();
+    let words = format!("{RAW} rootport.disks=2");
+    let setup = bench.setup(&words, &[&first]).unwrap();
+    let setup = setup.with(["-device", "usb-ehci,id=second"]);
+    let setup = setup.with_bus_of(&ehci).with_disk(&second);
+    let transcript = listen(&mut setup.start("mixed").unwrap()).unwrap();
+    for (image, port, speed) in [(&images[0], "0:1", "super"), (&images[1], "1:1", "high")] {
+        let place = transcript.with("tree", "port", port).next().unwrap();
+        assert_eq!(place.value("speed").unwrap(), speed);
+        let disk = transcript.with("disk", "port", port).next().unwrap();
+        let number = disk.value("number").unwrap();
+        let sum = transcript.with("sum", "disk", number).next().unwrap();
+        let expected = image.checksum_of_start(RAW_LENGTH).unwrap();
+        assert_eq!(sum.checksum().unwrap(), expected, "port {port}");
     }
 }

@@ -34,16 +34,20 @@ global_asm!(include_str!("entry.s"));
 
 /// Policy: pieces of RAM that are told apart.
 const RAM_PIECES: usize = 8;
-/// The mode bits of CPSR for Hyp mode (DDI 0406C table B1-1).
+/// The mode bits of CPSR, and Hyp mode (DDI 0406C table B1-1).
+const MODE: u32 = 0x1f;
 const HYP: u32 = 0x1a;
+/// Where `entry.s` puts SCTLR or HSCTLR: M and C are its bits 0 and 2 (DDI 0406C §B4.1.130).
+const CONTROL_SHIFT: u32 = 8;
+const MMU_AND_CACHE: u32 = 1 << 0 | 1 << 2;
 /// HCPTR: the bits that are 1 where there is no such coprocessor, and no trap (DDI 0406C §B4.1.61).
 const NO_TRAPS: u32 = 0x33ff;
 /// ACTLR of Cortex-A7: take part in coherency, to be set before the caches are on (DDI 0464F §4.3.31).
 const SMP: u32 = 1 << 6;
 
-/// The mode in which the boot loader entered; 0 until it is known. Plain loads and stores only, so
-/// that it may be used with the MMU off.
-static ENTRY_MODE: AtomicU32 = AtomicU32::new(0);
+/// How the boot loader entered, as `entry.s` has it: its mode and its control register; 0 until it is known. Plain
+/// loads and stores only, so that it may be used with the MMU off.
+static ENTRY: AtomicU32 = AtomicU32::new(0);
 
 /// The mode in which the boot loader entered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,9 +72,18 @@ impl EntryMode {
 /// The mode in which the boot loader entered.
 #[must_use]
 pub fn entry_mode() -> EntryMode {
-    match ENTRY_MODE.load(Ordering::Relaxed) {
+    match ENTRY.load(Ordering::Relaxed) & MODE {
         HYP => EntryMode::Hyp,
         _ => EntryMode::Supervisor,
+    }
+}
+
+/// Whether the boot loader entered with MMU and data cache on, as a word for the console.
+fn entry_caches() -> &'static str {
+    let control = ENTRY.load(Ordering::Relaxed) >> CONTROL_SHIFT;
+    match control & MMU_AND_CACHE {
+        MMU_AND_CACHE => "on",
+        _ => "off",
     }
 }
 
@@ -113,8 +126,8 @@ extern "C" fn rootport_prepare_svc() {
 
 /// Supervisor mode, MMU off, on the main stack; see the module's head.
 #[unsafe(no_mangle)]
-extern "C" fn rootport_start(first: usize, second: usize, third: usize, mode: u32) -> ! {
-    ENTRY_MODE.store(mode, Ordering::Relaxed);
+extern "C" fn rootport_start(first: usize, second: usize, third: usize, entry: u32) -> ! {
+    ENTRY.store(entry, Ordering::Relaxed);
     exceptions::install();
     join_coherency();
     // SAFETY: this is the only place that takes it, and it runs once.
@@ -133,7 +146,11 @@ fn run(mut memory: AddressSpace, registers: [usize; 3]) -> Result<(), Reason> {
     // SAFETY: the image, the stacks, the console and the device tree are mapped one to one.
     unsafe { memory.enable() };
     let level = entry_mode().word();
-    println!("\n@boot protocol=1 board={} level={level}", facts.name);
+    let caches = entry_caches();
+    println!(
+        "\n@boot protocol=1 board={} level={level} caches={caches}",
+        facts.name
+    );
     let device_tree = match tree {
         // SAFETY: `tree` was checked for its magic and its size, is mapped, and nothing writes there.
         Some(tree) => Some(unsafe { DeviceTree::at(tree.start) }?),

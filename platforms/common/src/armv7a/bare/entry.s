@@ -1,7 +1,8 @@
 // The first instructions: the way from the boot loader's state to Rust on a stack. Included by
 // entry.rs, which says what holds on arrival and what is promised.
 //
-// Registers kept throughout: r8, r9, r10 the boot loader's r0, r1, r2; r11 the mode of entry.
+// Registers kept throughout: r8, r9, r10 the boot loader's r0, r1, r2; r11 the mode of entry, and from
+// bit 8 on what was in SCTLR or HSCTLR then.
 
 .arch_extension virt
 .arch_extension sec
@@ -42,12 +43,14 @@ _start:
     cmp     r11, #MODE_HYP
     beq     1f
     mrc     p15, 0, r0, c1, c0, 0   // SCTLR
+    orr     r11, r11, r0, lsl #8
     bl      without_mmu
     mcr     p15, 0, r0, c1, c0, 0
     isb
     mcr     p15, 0, r0, c8, c7, 0   // TLBIALL
     b       2f
 1:  mrc     p15, 4, r0, c1, c0, 0   // HSCTLR
+    orr     r11, r11, r0, lsl #8
     bl      without_mmu
     mcr     p15, 4, r0, c1, c0, 0
     isb
@@ -69,7 +72,8 @@ _start:
 
     // In Hyp mode only Rust's `prepare_svc` runs on this stack; supervisor mode starts it afresh.
     ldr     sp, =__main_stack_end
-    cmp     r11, #MODE_HYP
+    and     r0, r11, #0x1f
+    cmp     r0, #MODE_HYP
     bne     in_svc
     bl      rootport_prepare_svc
     adr     r0, in_svc

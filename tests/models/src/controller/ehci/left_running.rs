@@ -1,8 +1,9 @@
-//! A controller as a boot loader leaves it: both schedules on, in memory that is not the driver's.
+//! A controller as a boot loader leaves it, its schedules in memory that is not the driver's.
 //!
 //! The rule that follows is no special one: whoever stores to that memory before the controller has
 //! been stopped changes structures that the controller holds.
 
+use super::interrupts::{PORT_CHANGE, ROLLOVER, SOURCES};
 use super::{Due, Ehci, Faults, Traits};
 use crate::controller::Surroundings;
 use crate::memory::Memory;
@@ -15,11 +16,40 @@ const HEAD: u32 = 4096;
 const QUEUE: u32 = 4096 + 128;
 const KEYBOARD: u32 = 4096 + 256;
 
+/// In what state a boot loader leaves a controller. Its schedules lie in memory in all of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Left {
+    /// Both schedules run.
+    Running,
+    /// Only the periodic one does.
+    PeriodicOnly,
+    /// Both run, and its doorbell was rung and is not answered.
+    DoorbellRung,
+    /// Both run, and a port is held in reset.
+    PortInReset,
+    /// Both run, and interrupts are enabled and asserted.
+    Interrupting,
+    /// It stopped at an error of the system's bus, which nobody has acknowledged.
+    Failed,
+}
+
+impl Left {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Running,
+        Self::PeriodicOnly,
+        Self::DoorbellRung,
+        Self::PortInReset,
+        Self::Interrupting,
+        Self::Failed,
+    ];
+}
+
 impl Ehci {
     /// A controller that runs as the driver finds it. Its schedules lie in [`FOREIGN_BYTES`] of
     /// coherent memory at `bus`, which this fills.
     #[must_use]
-    pub fn left_running(traits: Traits, faults: Faults, memory: &mut Memory, bus: u64) -> Self {
+    pub fn left(traits: Traits, faults: Faults, left: Left, memory: &mut Memory, bus: u64) -> Self {
         let mut new = Self::new(traits, faults);
         let low = bus as u32;
         memory.write_words(bus, &[(low + KEYBOARD) | 2; 1024]);
@@ -38,14 +68,28 @@ impl Ehci {
         memory.write_words(bus + u64::from(KEYBOARD), &keyboard);
         new.operational.segment = (bus >> 32) as u32;
         new.operational.leave_running(low + HEAD, low);
-        new.agenda.add(0, Due::Adopt);
+        new.agenda.add(0, Due::Adopt(left));
         new
     }
 
     /// Finds what the boot loader linked, and goes on with it.
-    pub(super) fn adopt(&mut self, around: &mut Surroundings<'_>) {
+    pub(super) fn adopt(&mut self, around: &mut Surroundings<'_>, left: Left) {
         self.route_ports(around);
-        self.begin_asynchronous(around);
+        if left == Left::PeriodicOnly {
+            self.operational.leave_asynchronous_off();
+        } else {
+            self.begin_asynchronous(around);
+        }
         self.begin_periodic(around);
+        match left {
+            Left::Running | Left::PeriodicOnly => {}
+            Left::DoorbellRung => self.doorbell = Some(self.next_life()),
+            Left::PortInReset => self.leave_in_reset(around.now, 0),
+            Left::Interrupting => {
+                self.interrupts.enabled = SOURCES & !ROLLOVER;
+                self.raise(around, PORT_CHANGE);
+            }
+            Left::Failed => self.host_system_error(around),
+        }
     }
 }

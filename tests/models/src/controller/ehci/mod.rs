@@ -59,7 +59,7 @@ mod traversal;
 use std::collections::BTreeMap;
 
 pub use faults::{Death, Faults, TransferFault};
-pub use left_running::FOREIGN_BYTES;
+pub use left_running::{FOREIGN_BYTES, Left};
 pub use traits::Traits;
 
 use crate::clock::Agenda;
@@ -103,7 +103,7 @@ enum Due {
     /// The interrupt threshold is reached.
     Threshold,
     /// A controller that was left running is looked at for the first time.
-    Adopt,
+    Adopt(Left),
     /// The controller dies as a test has planned it.
     Die(Death),
 }
@@ -224,7 +224,7 @@ impl Ehci {
             Due::Advance(life) => self.answer_doorbell(around, life),
             Due::Bus(life) => self.take_turn(around, life),
             Due::Threshold => self.reach_threshold(around),
-            Due::Adopt => self.adopt(around),
+            Due::Adopt(left) => self.adopt(around, left),
             Due::Die(death) => self.die(around, death),
         }
     }

@@ -162,6 +162,12 @@ impl Operational {
         self.configured = true;
         self.start(0);
     }
+
+    /// The same, but for the asynchronous schedule.
+    pub(super) fn leave_asynchronous_off(&mut self) {
+        self.command &= !ASYNC_ENABLE;
+        self.asynchronous = false;
+    }
 }
 
 fn default_command(traits: &Traits) -> u32 {

@@ -203,6 +203,13 @@ impl Ehci {
         }
     }
 
+    /// Somebody has begun a reset of a port, and does not end it.
+    pub(super) fn leave_in_reset(&mut self, now: Nanoseconds, index: usize) {
+        let port = &mut self.ports[index];
+        port.enabled = false;
+        port.reset = Reset::Held(now);
+    }
+
     fn new_life(&mut self, index: usize) {
         let life = self.next_life();
         self.ports[index].life = life;
