@@ -13,6 +13,7 @@ use crate::platform::Platform;
 use crate::scsi::luns::Luns;
 use crate::scsi::sense::Verdict;
 use crate::scsi::transport::{Completion, Outcome, Status};
+use crate::scsi::unit::UnitEntry;
 use crate::usb::Driver;
 
 impl<P: Platform, C: Driver> Host<'_, P, C> {
@@ -63,10 +64,9 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     #[cold]
     #[inline(never)]
     fn units_were_reset(&mut self, function: u8, units: Luns) {
-        for entry in self.units.iter_mut() {
-            if entry.function == function && units.contains(entry.lun) {
-                entry.durability.interrupted();
-            }
-        }
+        let is_one =
+            |entry: &&mut UnitEntry| entry.function == function && units.contains(entry.lun);
+        let reset = self.units.iter_mut().filter(is_one);
+        reset.for_each(|entry| entry.durability.interrupted());
     }
 }

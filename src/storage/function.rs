@@ -214,10 +214,7 @@ impl Function {
     /// Whether its device speaks UAS and is being brought back in step.
     #[must_use]
     pub fn is_recovering_uas(&self) -> bool {
-        match &self.carrier {
-            Carrier::None | Carrier::BulkOnly(..) => false,
-            Carrier::Uas(transport) => transport.is_recovering(),
-        }
+        self.uas().is_some_and(Uas::is_recovering)
     }
 
     /// What of UAS's own has brought its device back in step, if it has ended no command since.
@@ -453,8 +450,7 @@ impl Function {
         }
     }
 
-    /// The units that were reset since it was asked last, for the sake of commands that did not end. What
-    /// their caches held may be lost.
+    /// The units that were reset, since it was asked last, because of commands that did not end.
     #[inline]
     pub fn take_reset_units(&mut self) -> Luns {
         match &mut self.carrier {
