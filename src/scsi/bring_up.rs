@@ -81,6 +81,8 @@ pub struct BringUp {
     /// It had no medium before, and may have none now.
     looking: bool,
     questions: Questions,
+    /// Its pages have told it from others before.
+    has_name: bool,
     quirks: Quirks,
     mode_form: ModeForm,
     manner: Manner,
@@ -108,6 +110,7 @@ impl BringUp {
             start_sent: false,
             looking: false,
             questions: Questions::All,
+            has_name: false,
             quirks: Quirks::empty(),
             mode_form: ModeForm::Six,
             manner: Manner::Cautious,
@@ -134,6 +137,13 @@ impl BringUp {
     /// Leaves out what a disk can be used without: for a device that an earlier bring-up has upset.
     pub fn keep_to_essentials(&mut self) {
         self.questions = Questions::Essential;
+    }
+
+    /// Asks for the pages that tell the unit from others in any case, if they did before its device was
+    /// opened again: nothing else proves that it is the same.
+    pub fn prove(&mut self, before: &Found) {
+        let details = &before.details;
+        self.has_name = details.serial.is_some() || details.name.is_some();
     }
 
     /// Only looks whether there is a medium now in a unit that had none when it was asked last.
@@ -221,7 +231,7 @@ impl BringUp {
             Phase::Ready => self.ask_capacity(),
             Phase::Start => self.go_on(Phase::Ready),
             Phase::Capacity10 => match Capacity::parse_10(data) {
-                Ok(Capacity10::Known(capacity)) if self.has_details() && self.may_ask_sixteen() => {
+                Ok(Capacity10::Known(capacity)) if self.may_widen() => {
                     self.go_on(Phase::MoreCapacity(Some(capacity)))
                 }
                 Ok(Capacity10::Known(capacity)) => self.sized(capacity),
@@ -272,6 +282,11 @@ impl BringUp {
         }
     }
 
+    /// Whether READ CAPACITY (16) may say more than (10) has.
+    fn may_widen(&self) -> bool {
+        self.questions == Questions::All && self.has_details() && self.may_ask_sixteen()
+    }
+
     fn may_ask_sixteen(&self) -> bool {
         !self.quirks.contains(Quirks::NO_READ_CAPACITY_16)
     }
@@ -295,7 +310,7 @@ impl BringUp {
     /// Whether the unit can be expected to stand questions that go beyond SPC-2.
     fn has_details(&self) -> bool {
         let inquiry = self.inquiry.as_ref();
-        self.questions == Questions::All
+        (self.questions == Questions::All || self.has_name)
             && inquiry.is_some_and(|it| it.version >= HAS_DETAILS && !it.removable)
     }
 
@@ -332,7 +347,7 @@ impl BringUp {
         match self.questions {
             Questions::All if self.first_read().is_some() => self.go_on(Phase::FirstRead),
             Questions::All => self.ask_mode(),
-            Questions::Essential => self.found(),
+            Questions::Essential => self.ask_details(),
         }
     }
 

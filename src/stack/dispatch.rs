@@ -238,6 +238,9 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         };
         bring_up.mind(quirks, mode_form);
         bring_up.ask(entry.manner, entry.search);
+        if let Some(before) = &entry.before {
+            bring_up.prove(before);
+        }
         if let Some(inquiry) = empty {
             bring_up.look(inquiry);
         }

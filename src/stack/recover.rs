@@ -43,12 +43,11 @@ impl Home {
         self.0.attachment.root_port
     }
 
-    /// Whether this may be the same device: a serial number that either time could not be read says
-    /// nothing.
+    /// Whether this is the same device, as far as can be told: one whose serial number was known must have it
+    /// again. A port without power does not see what is plugged in, so there is no other proof.
     fn is_of(&self, other: &DeviceInfo) -> bool {
         let (serial, now) = (&self.0.strings.serial, &other.strings.serial);
-        self.0.descriptor == other.descriptor
-            && (serial == now || serial.is_empty() || now.is_empty())
+        self.0.descriptor == other.descriptor && (serial.is_empty() || serial == now)
     }
 
     fn is_at(&self, other: &DeviceInfo) -> bool {
@@ -380,16 +379,9 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
 /// Whether a unit says the same of itself as before.
 pub(super) fn is_same_unit(before: &Found, now: &Found) -> bool {
     let size = |found: &Found| (found.capacity.blocks(), found.capacity.block_length());
-    // A page that either time could not be asked says nothing.
     let (was, is) = (&before.details, &now.details);
-    let serial = match (&was.serial, &is.serial) {
-        (Some(was), Some(is)) => was == is,
-        _ => true,
-    };
-    let name = match (&was.name, &is.name) {
-        (Some(was), Some(is)) => was == is,
-        _ => true,
-    };
+    let serial = was.serial.is_none() || was.serial == is.serial;
+    let name = was.name.is_none() || was.name == is.name;
     before.inquiry == now.inquiry && size(before) == size(now) && serial && name
 }
 

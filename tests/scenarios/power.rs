@@ -16,9 +16,11 @@ use rootport_models::device::{Disk, SECOND, Script};
 use rootport_models::machine::{Options, Power};
 
 use crate::controller::{self, LINKS, Traits};
-use crate::rig::{CALL_LIMIT, HIGH_PORT, OTHER_PORT, Rig, port_for};
+use crate::rig::{CALL_LIMIT, HIGH_PORT, ModelHost, OTHER_PORT, Rig, port_for};
 
 const READ: u8 = 0x28;
+const WRITE: u8 = 0x2a;
+const READ_CAPACITY: u8 = 0x25;
 
 fn rig(power: Power) -> Rig {
     let options = Options {
@@ -167,6 +169,96 @@ fn a_rail_that_feeds_a_disk_with_something_to_lose_stays_on() {
     );
     assert_eq!(cycles(&rig), 0);
     assert_eq!(rig.flush(beside), Ok(()));
+}
+
+/// What takes a disk's place while its port has no power.
+type Change = fn(Script) -> Script;
+
+/// What it is called, and how it differs from the disk.
+type Twin = (&'static str, Change, fn(&mut LogicalUnit));
+
+/// A fixed disk whose pages name it.
+fn named(change: Change, unit: impl FnOnce(&mut LogicalUnit)) -> Script {
+    let mut disk = LogicalUnit::disk(4096, 512).write_cache(CacheLoss::PowerCycle);
+    unit(&mut disk);
+    change(Script::new().unit(disk))
+}
+
+/// A write hangs until the power is gone, and `second` is in the port when that comes back: how the write
+/// ends. No port sees such a swap.
+fn write_over_a_swap(power: Power, second: &Disk) -> Result<(), BlockError> {
+    let mut rig = rig(power);
+    let late = opcode(WRITE).touching(2000..2001);
+    let first = named(|script| script, |_| {}).on(late, Action::Hang(Until::PowerCycle));
+    let disk = rig.disk(HIGH_PORT, first.build());
+    let buffer = owned(&mut rig.machine.buffer(512, 0));
+    let write = Operation::Write(Lba(2000));
+    rig.host.submit(disk, write, Some(buffer)).expect("room");
+    let is_dark = |host: &ModelHost| {
+        let mut ports = host.bus().ports();
+        ports.any(|port| matches!(port.state(), PortState::Unpowered(_)))
+    };
+    assert!(rig.host.poll_until(CALL_LIMIT, is_dark));
+    drop(rig.machine.unplug(0, HIGH_PORT).expect("it is still in"));
+    rig.plug(HIGH_PORT, second.clone());
+    rig.run(CALL_LIMIT);
+    assert_eq!(cycles(&rig), 1);
+    rig.host.take_completion().expect("it has ended").result
+}
+
+#[test]
+fn a_disk_that_proves_to_be_the_same_gets_the_write_that_its_power_was_cycled_for() {
+    for power in [Power::Port, Power::Rails(2)] {
+        let same = named(|script| script, |_| {}).build();
+        assert_eq!(write_over_a_swap(power, &same), Ok(()), "{power:?}");
+        assert_eq!(same.count(WRITE), 1);
+    }
+}
+
+#[test]
+fn a_twin_that_is_plugged_in_while_the_power_is_off_gets_none_of_its_writes() {
+    const SERIAL_STRING: Request = Request {
+        value: Some(0x0303),
+        ..Request::of(0x80, 6)
+    };
+    let twins: [Twin; 7] = [
+        (
+            "another serial number",
+            |script| script.strings("rootport", "Model disk", "RP0002"),
+            |_| {},
+        ),
+        (
+            "a serial number that cannot be read now",
+            |script| script.control(SERIAL_STRING, Answer::Stall),
+            |_| {},
+        ),
+        ("another release", |script| script.release(0x0101), |_| {}),
+        (
+            "another INQUIRY",
+            |script| script,
+            |unit| unit.identity[2] = "1.1".into(),
+        ),
+        (
+            "another serial number of the unit",
+            |script| script,
+            |unit| unit.identity[3] = "RP0002".into(),
+        ),
+        (
+            "no pages",
+            |script| script,
+            |unit| unit.has_vital_pages = false,
+        ),
+        ("another size", |script| script, |unit| unit.blocks = 4000),
+    ];
+    for power in [Power::Port, Power::Rails(2)] {
+        for (what, change, unit) in twins {
+            let twin = named(change, unit).build();
+            let result = write_over_a_swap(power, &twin);
+            assert_eq!(result, Err(BlockError::Disconnected), "{what}, {power:?}");
+            assert_eq!(twin.count(WRITE), 0, "{what}, {power:?}");
+            assert!(twin.count(READ_CAPACITY) > 0, "it is used, as another disk");
+        }
+    }
 }
 
 /// A brown-out hangs several disks at once.

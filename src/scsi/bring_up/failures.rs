@@ -172,7 +172,7 @@ impl BringUp {
             (Phase::Details, _) => self.found(),
             (Phase::ModeSense | Phase::Caching, _) => {
                 self.questions = Questions::Essential;
-                self.found()
+                self.ask_details()
             }
             (Phase::Units | Phase::MoreCapacity(_) | Phase::FirstRead, _) => self.go_without(),
             // Each failure may have cost a command's deadline: they share the budget.

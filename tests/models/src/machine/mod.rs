@@ -201,18 +201,15 @@ impl Machine {
         world.seats.len() - 1
     }
 
-    /// Plugs a device into a root port, counted from 0.
+    /// Plugs a device into a root port, counted from 0. Where its rail has no power, nobody sees it until
+    /// that is back.
     pub fn plug(&self, controller: usize, port: usize, device: impl UsbDevice + 'static) {
-        self.world().with(controller, |seat, around| {
-            seat.controller.plug(around, port, Box::new(device));
-        });
+        self.world().plug(controller, port, Box::new(device));
     }
 
     /// Pulls the device out of a root port.
     pub fn unplug(&self, controller: usize, port: usize) -> Option<Box<dyn UsbDevice>> {
-        self.world().with(controller, |seat, around| {
-            seat.controller.unplug(around, port)
-        })
+        self.world().unplug(controller, port)
     }
 
     /// Virtual time since the machine was made.

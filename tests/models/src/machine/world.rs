@@ -125,6 +125,35 @@ impl World {
         })
     }
 
+    pub(super) fn plug(&mut self, controller: usize, port: usize, device: Box<dyn UsbDevice>) {
+        if let Some(dark) = self.dark_at(port) {
+            dark.push((controller, port, device));
+            return;
+        }
+        self.with(controller, |seat, around| {
+            seat.controller.plug(around, port, device);
+        });
+    }
+
+    pub(super) fn unplug(&mut self, controller: usize, port: usize) -> Option<Box<dyn UsbDevice>> {
+        if let Some(dark) = self.dark_at(port) {
+            let is_it = |placed: &Placed| (placed.0, placed.1) == (controller, port);
+            let index = dark.iter().position(is_it)?;
+            return Some(dark.swap_remove(index).2);
+        }
+        self.with(controller, |seat, around| {
+            seat.controller.unplug(around, port)
+        })
+    }
+
+    /// What is on the rail of a port, if that has no power.
+    fn dark_at(&mut self, port: usize) -> Option<&mut Vec<Placed>> {
+        let Power::Rails(rails) = self.options.power else {
+            return None;
+        };
+        self.dark.get_mut(&((port % usize::from(rails)) as u8))
+    }
+
     /// Takes what is on a rail's ports off the bus, or puts it back.
     pub(super) fn switch_rail(&mut self, rail: u8, on: bool) {
         let Power::Rails(rails) = self.options.power else {
