@@ -3,12 +3,14 @@
 //! The stack owns a table of units and feeds them the ends of their commands; a unit answers what
 //! comes next. Nothing is sent here.
 
+mod flush;
 #[cfg(feature = "rare")]
 mod rare;
 #[cfg(not(feature = "rare"))]
 #[path = "unit/no_rare.rs"]
 mod rare;
 
+use flush::{is_loss, is_unknown};
 pub(crate) use rare::AtaBridge;
 use rare::is_rare;
 
@@ -500,21 +502,6 @@ impl UnitEntry {
             | Verdict::Failed => Err(failed),
         }
     }
-}
-
-/// Whether a flush that fails so may have left writes behind that no later flush covers: the disk may give
-/// up what it could not write. One that could not begin has left all where it was.
-fn is_loss(verdict: Verdict) -> bool {
-    matches!(
-        verdict,
-        Verdict::MediumError | Verdict::HardwareError | Verdict::WriteProtected | Verdict::Failed
-    )
-}
-
-/// Whether a device says with this that it does not have a command. Any other complaint about a flush is a
-/// flush that was not done: a device that knows the command must not be taken for one that does not.
-fn is_unknown(sense: SenseCode) -> bool {
-    [SenseCode::UNKNOWN_COMMAND, SenseCode::BAD_FIELD].contains(&sense)
 }
 
 /// Whether a command's status says that its unit must be brought up again before anything else: it has

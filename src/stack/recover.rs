@@ -9,8 +9,8 @@
 //! overtaken them.
 
 use super::{FunctionSlot, Host};
-use crate::block::BlockError;
 use crate::block::durability::Durability;
+use crate::block::{BlockError, FlushSupport};
 use crate::host::RootPort;
 use crate::platform::{ControllerId, Platform, PortPower};
 use crate::scsi::bring_up::Found;
@@ -145,6 +145,8 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             .filter(|entry| entry.function == function)
         {
             entry.durability.interrupted();
+            // What it has said of its flush command may have been the fault that it is reset for.
+            entry.flush = FlushSupport::Command;
         }
     }
 
@@ -390,6 +392,7 @@ pub(super) fn replace(entry: &mut UnitEntry) {
     entry.generation = entry.generation.wrapping_add(1);
     entry.before = None;
     entry.relapsed = false;
+    entry.flush = FlushSupport::Command;
     entry.durability = Durability::NEW;
     entry.seen = 0;
 }

@@ -7,7 +7,8 @@ use crate::block::queue::{Operation, Piece};
 use crate::dma::{Dma, MapError};
 use crate::platform::Platform;
 use crate::scsi::transport::{
-    Client, ClientKind, Completion, DataPlace, Ended, Outcome, Request, Status, TransportError,
+    Client, ClientKind, Completion, DataPlace, Ended, Fault, Outcome, Request, Status,
+    TransportError,
 };
 use crate::scsi::unit::{Next, UnitEntry, UnitState, has_relapsed, transport_failed};
 use crate::storage::uas::transport::Tools;
@@ -200,6 +201,9 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             return Room::Perhaps;
         };
         let interrupted = slot.interruptions != 0;
+        if unit.needs_no_command(slot.operation) {
+            return self.flushed_without_command(request);
+        }
         match unit.command_for(slot, &self.policy) {
             Ok(mut command) => {
                 let client = Client::request(request, slot.piece);
@@ -216,6 +220,13 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     #[inline(never)]
     fn not_even_issued(&mut self, request: u8, error: BlockError) -> Room {
         self.end_request(request, Err(error));
+        Room::Perhaps
+    }
+
+    /// A disk without the command has nothing to do for a flush, whose holder is told of losses all the same.
+    fn flushed_without_command(&mut self, request: u8) -> Room {
+        let result = self.weigh_flush(request, Ok(()));
+        self.end_request(request, result);
         Room::Perhaps
     }
 
@@ -416,6 +427,9 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         error: TransportError,
         now: Instant,
     ) {
+        if error == TransportError::Protocol(Fault::Stall) && self.flush_stalled(client, now) {
+            return;
+        }
         let keeps_waiting = self.climb_after(function, error, now);
         match client.kind {
             ClientKind::Request if keeps_waiting => {
@@ -428,6 +442,29 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             ClientKind::Request | ClientKind::Unit => {}
         }
         self.client_told(function, client, Err(error), now);
+    }
+
+    /// A device has stalled a command, and was brought back in step: if that was a flush, no rung of the ladder
+    /// is climbed for it, since a reset of the port might cost what the flush was to save. `false` if it was
+    /// none.
+    fn flush_stalled(&mut self, client: Client, now: Instant) -> bool {
+        let Some(slot) = self.requests.get_mut(usize::from(client.index)) else {
+            return false;
+        };
+        let index = slot.disk.index;
+        let is_flush = client.kind == ClientKind::Request && slot.operation == Operation::Flush;
+        let Some(unit) = self.units.get_mut(usize::from(index)).filter(|_| is_flush) else {
+            return false;
+        };
+        let is_habit = unit.flush_stalled(slot);
+        match slot.settle() {
+            Some(result) => self.end_request(client.index, result),
+            None => self.note_hunger(client.index),
+        }
+        if is_habit {
+            self.relapsed(index, now);
+        }
+        true
     }
 
     #[inline(never)]

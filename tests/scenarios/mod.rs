@@ -15,6 +15,7 @@ mod every_offset;
 pub(crate) mod every_step;
 mod exhausted_pool;
 mod field_cases;
+mod flushes;
 mod good_disk;
 pub(crate) mod hangs;
 mod hidden_losses;

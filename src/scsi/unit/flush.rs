@@ -1,0 +1,47 @@
+//! What a disk makes of a flush when it does not simply carry it out.
+//!
+//! Called by [`unit`](super), and by the stack for what a transport has to say of one. Invariant: a disk is taken for
+//! one without the command only after it has said so, or has stalled the command twice and then shown that
+//! it takes others; until then a flush that was not done is an error, or is issued again.
+
+use super::{SECOND_TRY, UnitEntry, retry};
+use crate::block::queue::{Operation, RequestSlot};
+use crate::block::{BlockError, FlushSupport, SenseCode};
+use crate::scsi::sense::Verdict;
+
+impl UnitEntry {
+    /// Whether an operation is a flush of a disk without the command: nothing is sent for it.
+    pub(crate) fn needs_no_command(&self, operation: Operation) -> bool {
+        let has_none = self.flush == FlushSupport::NoFlushCommand && self.is_ready();
+        operation == Operation::Flush && has_none
+    }
+
+    /// The device has stalled a flush, and was brought back in step. The first time that may be chance, and
+    /// the flush is issued again. `true` if it is the device's habit: then it has no such command, if it
+    /// still takes others. It must be brought up again to show that: one that has died says nothing about a
+    /// command.
+    pub(crate) fn flush_stalled(&mut self, slot: &mut RequestSlot) -> bool {
+        let piece = slot.piece;
+        let is_habit = retry(piece, slot, SECOND_TRY, BlockError::Protocol).is_err();
+        if is_habit {
+            self.flush = FlushSupport::NoFlushCommand;
+            slot.put_back(piece);
+        }
+        is_habit
+    }
+}
+
+/// Whether a flush that fails so may have left writes behind that no later flush covers: the disk may give
+/// up what it could not write. One that could not begin has left all where it was.
+pub(super) fn is_loss(verdict: Verdict) -> bool {
+    matches!(
+        verdict,
+        Verdict::MediumError | Verdict::HardwareError | Verdict::WriteProtected | Verdict::Failed
+    )
+}
+
+/// Whether a device says with this that it does not have a command. Any other complaint about a flush is a
+/// flush that was not done: a device that knows the command must not be taken for one that does not.
+pub(super) fn is_unknown(sense: SenseCode) -> bool {
+    [SenseCode::UNKNOWN_COMMAND, SenseCode::BAD_FIELD].contains(&sense)
+}

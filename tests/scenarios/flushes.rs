@@ -1,0 +1,77 @@
+//! Disks that stall their flush command: none is reset for it, and none is believed to have flushed.
+
+use rootport::block::{BlockError, FlushSupport};
+use rootport::time::Duration;
+use rootport_models::device::base::Request;
+use rootport_models::device::bot::{Action, opcode};
+use rootport_models::device::scsi::{CacheLoss, LogicalUnit};
+use rootport_models::device::{Disk, Script};
+
+use crate::rig::{CALL_LIMIT, HIGH_PORT, Rig, with_disk};
+
+const FLUSH: u8 = 0x35;
+const INQUIRY: u8 = 0x12;
+
+/// The status is stalled, and once more when the halt was cleared: only reset recovery is left then
+/// (BOT 1.0 §6.7.2).
+const STALLS: Action = Action::HaltStatus(2);
+
+fn caching_stick() -> Script {
+    Script::new().unit(LogicalUnit::stick(4096).write_cache(CacheLoss::BusReset))
+}
+
+fn openings(device: &Disk) -> usize {
+    device.count_requests(Request::SET_CONFIGURATION)
+}
+
+#[test]
+fn a_bridge_that_stalls_every_flush_is_never_reset_for_it_and_counts_as_one_without_the_command() {
+    let device = caching_stick().on(opcode(FLUSH), STALLS).build();
+    let (mut rig, disk) = with_disk(&device);
+    rig.write(disk, 9, &[7; 512]).unwrap();
+    let flush = rig.within(Duration::from_secs(1), |rig| rig.flush(disk));
+    assert_eq!(flush, Ok(()), "{}", rig.describe());
+    assert_eq!(rig.geometry(disk).flush, FlushSupport::NoFlushCommand);
+    assert_eq!(openings(&device), 1, "its port was not reset");
+    assert_eq!(device.count_requests(Request::BULK_ONLY_RESET), 2);
+    let commands = device.commands().len();
+    let again = rig.within(Duration::from_micros(100), |rig| rig.flush(disk));
+    assert_eq!(again, Ok(()));
+    assert_eq!(device.commands().len(), commands, "nothing is sent for it");
+    assert_eq!(rig.read(disk, 9, 512).unwrap(), [7; 512]);
+}
+
+#[test]
+fn a_flush_that_is_stalled_once_is_issued_again() {
+    let device = caching_stick().on(opcode(FLUSH).once(), STALLS).build();
+    let (mut rig, disk) = with_disk(&device);
+    rig.write(disk, 9, &[7; 512]).unwrap();
+    assert_eq!(rig.flush(disk), Ok(()));
+    assert_eq!(rig.geometry(disk).flush, FlushSupport::Command);
+    assert_eq!(device.durable_block(9), [7; 512]);
+    assert_eq!(device.count_requests(Request::BULK_ONLY_RESET), 1);
+    assert_eq!(openings(&device), 1);
+}
+
+/// It stalls whatever comes, until its port was reset: that says nothing about the command.
+#[test]
+fn a_device_that_has_died_under_a_flush_is_not_taken_for_one_without_the_command() {
+    let dies = caching_stick().on(opcode(FLUSH).times(2), STALLS);
+    let device = dies.on(opcode(INQUIRY).after(1).times(2), STALLS).build();
+    let mut rig = Rig::default();
+    let disk = rig.disk(HIGH_PORT, device.clone());
+    assert_eq!(device.count(INQUIRY), 1);
+    rig.write(disk, 9, &[7; 512]).unwrap();
+    let flush = rig.within(CALL_LIMIT, |rig| rig.flush(disk));
+    assert_eq!(
+        flush,
+        Err(BlockError::WritesMayBeLost),
+        "{}",
+        rig.describe()
+    );
+    assert_eq!(openings(&device), 2);
+    assert_eq!(rig.geometry(disk).flush, FlushSupport::Command);
+    rig.write(disk, 9, &[8; 512]).unwrap();
+    assert_eq!(rig.flush(disk), Ok(()));
+    assert_eq!(device.durable_block(9), [8; 512]);
+}
