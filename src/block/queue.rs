@@ -247,6 +247,12 @@ impl RequestSlot {
         self.bounced = None;
     }
 
+    /// Its id, for the slot at `index`.
+    pub(crate) fn id(&self, index: u8) -> RequestId {
+        let sequence = self.sequence;
+        RequestId { index, sequence }
+    }
+
     /// Whether it was submitted and has not ended.
     #[inline]
     pub(crate) fn is_waiting(&self) -> bool {

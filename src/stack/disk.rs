@@ -46,7 +46,7 @@ impl Small<'_> {
 }
 
 /// A blocking request under way. Dropped before it has ended only by a panic that passes through:
-/// then the controller is cut off from the caller's memory.
+/// then the controller is cut off from the caller's memory, and the host forgets that memory.
 struct Borrowed<'b, 's, P: Platform, C: Driver> {
     host: &'b mut Host<'s, P, C>,
     controller: ControllerId,
@@ -78,7 +78,7 @@ impl<P: Platform, C: Driver> Borrowed<'_, '_, P, C> {
 impl<P: Platform, C: Driver> Drop for Borrowed<'_, '_, P, C> {
     fn drop(&mut self) {
         if !self.ended {
-            self.host.platform.cut_dma(self.controller);
+            self.host.cut_off(self.controller);
         }
     }
 }

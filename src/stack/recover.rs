@@ -226,7 +226,8 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let Some(slot) = self.functions.get_mut(usize::from(index)) else {
             return;
         };
-        if fate == Fate::Gone {
+        // One that nobody waits for comes back as a new one.
+        if fate == Fate::Gone || slot.is_disowned {
             self.put_back_all(index, now);
             self.close_function(index, now);
             self.free_function(index);
@@ -269,7 +270,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         }
     }
 
-    fn abandon(&mut self, function: u8, now: Instant) -> Option<Client> {
+    pub(super) fn abandon(&mut self, function: u8, now: Instant) -> Option<Client> {
         let slot = self.functions.get_mut(usize::from(function))?;
         slot.function.abandon(&mut Tools {
             bus: &mut self.bus,
@@ -378,7 +379,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     }
 }
 
-/// Whether a unit says the same of itself as before.
+/// Whether a unit says the same of itself as before: all that was known, also what its pages said.
 pub(super) fn is_same_unit(before: &Found, now: &Found) -> bool {
     let size = |found: &Found| (found.capacity.blocks(), found.capacity.block_length());
     let (was, is) = (&before.details, &now.details);

@@ -37,3 +37,4 @@ mod trials;
 mod two_disks;
 pub(crate) mod uas;
 mod uas_choice;
+mod unwinding;

@@ -34,7 +34,10 @@ use crate::device::{Nanoseconds, UsbDevice};
 use crate::memory::Moved;
 
 use interrupts::Interrupts;
-use world::{Seat, World, WorldGuard};
+use world::{Panic, Seat, World, WorldGuard};
+
+/// What a wait says that panics by plan.
+const PLANNED_PANIC: &str = "a wait panics, as the test has asked for";
 
 /// What ends a wait of the driver before its time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -232,8 +235,15 @@ impl Machine {
     /// # Panics
     /// If `until` is the end of time, and nothing will ever happen.
     pub fn wait(&self, until: Nanoseconds) {
+        let panics = self.world().panics_now();
+        assert!(!panics, "{PLANNED_PANIC}");
         self.world().wait(until);
         self.take_interrupts();
+    }
+
+    /// The next wait panics, as a platform's own code may. The machine goes on under it.
+    pub fn panic_in_next_wait(&self) {
+        self.world().panic = Panic::Planned;
     }
 
     /// Whether a controller's wired interrupt is asserted.

@@ -1,0 +1,78 @@
+//! A blocking call that is left by a panic: the caller's memory is its own again before it is unwound.
+//!
+//! Called when a request that borrows is dropped before it has ended. The controller is cut off, so that it reaches
+//! no memory any more; and the host, which whoever catches the panic may go on to use, forgets all memory that
+//! the controller had: no second pass of cache maintenance, no bounced end and no second try of a command may
+//! touch it later. The controller's disks are gone.
+
+use super::Host;
+use crate::block::BlockError;
+use crate::platform::{ControllerId, Platform};
+use crate::scsi::transport::{ClientKind, TransportError};
+use crate::scsi::unit::UnitState;
+use crate::usb::Driver;
+
+impl<P: Platform, C: Driver> Host<'_, P, C> {
+    /// Cuts a controller off from memory, and ends all that was under way on it.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn cut_off(&mut self, controller: ControllerId) {
+        let is_cut = self.platform.cut_dma(controller);
+        for function in 0..self.functions.len() as u8 {
+            if self.controller_of(function) == Some(controller) {
+                self.disown(function, is_cut);
+            }
+        }
+        for unit in 0..self.units.len() {
+            let Some(entry) = self.units.get_mut(unit) else {
+                break;
+            };
+            if !entry.is_free() && entry.controller == controller {
+                entry.state = UnitState::Free;
+                entry.before = None;
+                self.end_requests_of(unit as u8, BlockError::Disconnected);
+            }
+        }
+        self.free_abandoned_calls();
+    }
+
+    /// A function's commands end, and it gets no more: its device is out of reach. What carried their data in
+    /// the pool goes back to it only where the controller is surely cut off; where it is not, the call has
+    /// borrowed nothing but memory of the stack's own.
+    fn disown(&mut self, function: u8, is_cut: bool) {
+        let now = self.platform.now();
+        while let Some(client) = self.abandon(function, now) {
+            if client.kind != ClientKind::Request {
+                continue;
+            }
+            if is_cut {
+                self.end_bounce(
+                    client.index,
+                    client.piece,
+                    Err(TransportError::Disconnected),
+                );
+            }
+            if let Some(slot) = self.requests.get_mut(usize::from(client.index)) {
+                slot.in_flight = slot.in_flight.saturating_sub(1);
+            }
+        }
+        if let Some(slot) = self.functions.get_mut(usize::from(function)) {
+            slot.function.gone();
+            slot.absent_until = None;
+            slot.is_disowned = true;
+        }
+    }
+
+    /// The results of blocking calls that nobody waits for any more.
+    fn free_abandoned_calls(&mut self) {
+        for index in 0..self.requests.len() as u8 {
+            let slot = self.requests.get(usize::from(index));
+            if let Some(id) = slot
+                .filter(|slot| slot.is_blocking)
+                .map(|slot| slot.id(index))
+            {
+                self.take_result(id);
+            }
+        }
+    }
+}
