@@ -10,7 +10,7 @@ use rootport_models::device::field::good_stick;
 use rootport_models::machine::Options;
 
 use super::{Faults, usual};
-use crate::rig::{CALL_LIMIT, HIGH_PORT, OTHER_PORT, Rig};
+use crate::rig::{CALL_LIMIT, FAST_PORT, HIGH_PORT, OTHER_PORT, Rig};
 use crate::scenarios::hangs::cannot_be_started;
 
 #[test]
@@ -53,6 +53,16 @@ fn a_controller_that_does_not_halt_is_cut_off_from_memory_and_given_up() {
     assert_eq!(rig.controller_state(), halt);
     assert_eq!(rig.read(disk, 0, 512), Err(BlockError::Disconnected));
     assert_eq!(rig.host.bus().devices().count(), 0);
+    let log = rig.machine.log();
+    let is_cut = |line: &String| line.contains("its DMA was cut off");
+    assert!(log.iter().any(is_cut), "{log:?}");
+    // It still runs, and has something to tell: not into memory that may be somebody else's now.
+    let moved = rig.machine.statistics(0).moved;
+    drop(rig.machine.unplug(0, OTHER_PORT));
+    rig.plug(FAST_PORT, good_stick());
+    rig.machine.advance(1_000_000_000);
+    rig.run(Duration::from_secs(30));
+    assert_eq!(rig.machine.statistics(0).moved, moved);
 }
 
 #[test]
