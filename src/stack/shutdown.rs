@@ -5,9 +5,15 @@ use super::Host;
 use crate::block::queue::{DiskId, Operation};
 use crate::block::{BlockDevice, BlockError};
 use crate::platform::Platform;
+#[cfg(doc)]
+use crate::policy::Policy;
 use crate::scsi::unit::UnitEntry;
 use crate::time::Duration;
 use crate::usb::{ControllerState, Driver};
+
+/// How long devices may take, all together, to go back to their first setting. Policy: ten times what a request
+/// without data has (USB 2.0 §9.2.6.4). One that takes longer is left as it is.
+const SETTINGS: Duration = Duration::from_millis(500);
 
 /// What is to be done with the disks on the way out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,11 +35,14 @@ pub struct Leaving {
 }
 
 impl<P: Platform, C: Driver> Host<'_, P, C> {
-    /// Flushes the disks, stops and resets every controller, and lets go of all devices.
+    /// Flushes the disks, brings UAS devices back to alternate setting 0, stops and resets every controller, and
+    /// lets go of all devices.
     ///
-    /// Bounded: each disk has the policy's deadlines for its flush, and the controllers have
-    /// `timeout` in all to stop. Requests of the queue face that are under way end before that, or
-    /// with [`BlockError::Disconnected`]. Controllers that do not stop are cut off by the platform,
+    /// Bounded: disks are flushed one after the other, each behind what is under way on it, within
+    /// [`Policy::flush`] and, where it hangs, an episode of recovery ([`Policy::episode`]) and
+    /// [`Policy::readiness`] more: 100 s by default. Spinning a disk down may take as long again. Then settings
+    /// have half a second in all, and the controllers have `timeout` in all to stop. Requests of the queue face
+    /// that are under way end before that, or with [`BlockError::Disconnected`]. Controllers that do not stop are cut off by the platform,
     /// where it can.
     pub fn shutdown(&mut self, parting: Parting, timeout: Duration) -> Leaving {
         let mut unflushed = None;
@@ -51,8 +60,25 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                 let _ = self.disk(disk).run(Operation::Stop);
             }
         }
+        self.restore_settings();
         let quiet = self.stop(timeout);
         Leaving { unflushed, quiet }
+    }
+
+    /// Brings devices back to alternate setting 0: whoever comes next and resets no port would speak Bulk-Only
+    /// to a bridge that listens for UAS.
+    fn restore_settings(&mut self) {
+        let now = self.platform.now();
+        for slot in self.functions.iter_mut() {
+            slot.function.restore_setting(&mut self.bus, SETTINGS, now);
+        }
+        self.poll_until(SETTINGS, |host| {
+            let mut devices = host
+                .functions
+                .iter()
+                .filter_map(|slot| slot.function.device());
+            !devices.any(|device| host.bus.is_operating(device))
+        });
     }
 
     /// Stops every controller and lets go of all devices, without a flush. Requests in flight end

@@ -4,6 +4,8 @@
 //! [`choose`](super::choose) found, over Bulk-Only asks how many units there are, and then carries
 //! commands: one at a time over Bulk-Only, several over UAS.
 
+mod setting;
+
 use super::bot::transport::{CopyCount, Pipes, Transport as BulkOnly};
 use super::bot::wire::Lun;
 use super::choose::{Choice, Way};
@@ -81,6 +83,8 @@ pub struct Function {
     state: State,
     device: Option<DeviceId>,
     interface: u8,
+    /// The alternate setting of its interface.
+    alternate: u8,
     carrier: Carrier,
     /// The most bytes of one command's data.
     transfer_bytes: u32,
@@ -94,6 +98,7 @@ impl Function {
         state: State::Free,
         device: None,
         interface: 0,
+        alternate: 0,
         carrier: Carrier::None,
         transfer_bytes: 0,
         command_set: CommandSet::Scsi,
@@ -270,6 +275,7 @@ impl Function {
         self.state = State::Configuring;
         self.device = Some(device);
         self.interface = choice.interface;
+        self.alternate = choice.alternate;
         self.transfer_bytes = limit;
         self.command_set = choice.command_set;
         self.decision = decision;

@@ -1,14 +1,16 @@
 //! Leaving: disks hold what was written, controllers reach no memory any more.
 
-use crate::rig::{HIGH_PORT, ModelHost, Rig};
+use crate::controller::LINKS;
+use crate::rig::{FAST_PORT, FASTEST, HIGH_PORT, ModelHost, OTHER_PORT, Rig, port_for};
 use rootport::block::queue::Operation;
 use rootport::block::{BlockDevice, BlockError, Lba};
 use rootport::dma::DmaBuffer;
 use rootport::stack::{DiskState, Leaving, Parting};
 use rootport::time::Duration;
-use rootport_models::device::Script;
+use rootport_models::device::base::{Answer, Request};
 use rootport_models::device::bot::{Action, Until, opcode};
 use rootport_models::device::scsi::{CacheLoss, LogicalUnit, Scripted, Sense};
+use rootport_models::device::{BothScript, Link, Script};
 
 const PATIENCE: Duration = Duration::from_secs(2);
 const GOOD: Leaving = Leaving {
@@ -77,6 +79,67 @@ fn a_disk_that_fails_its_flush_is_named() {
     let leaving = rig.host.shutdown(Parting::Flush, PATIENCE);
     assert!(leaving.quiet);
     assert_eq!(leaving.unflushed.map(|(id, _)| id), Some(disk));
+}
+
+/// Whoever comes next and resets no port expects the first setting.
+#[test]
+fn a_bridge_that_speaks_uas_is_left_in_its_first_setting_behind_its_flush() {
+    for &link in LINKS {
+        let mut rig = Rig::default();
+        let bridge = BothScript::new().speed(link).build();
+        let disk = rig.disk(port_for(link), bridge.clone());
+        rig.write(disk, 9, &[7; 512]).unwrap();
+        assert_eq!(bridge.settings(), [1], "{link:?}");
+        assert_eq!(rig.host.shutdown(Parting::Flush, PATIENCE), GOOD);
+        assert_eq!(bridge.settings(), [1, 0], "{link:?}");
+        assert_eq!(bridge.durable_block(9), [7; 512]);
+        assert_eq!(rig.host.pool_usage().used, 0);
+    }
+}
+
+#[test]
+fn bridges_that_do_not_go_back_to_their_first_setting_cost_half_a_second_in_all() {
+    const FIRST_SETTING: Request = Request {
+        value: Some(0),
+        ..Request::SET_INTERFACE
+    };
+    for answer in [Answer::Silent, Answer::Stall] {
+        let mut rig = Rig::default();
+        for port in [HIGH_PORT, OTHER_PORT] {
+            let stubborn = BothScript::new().control(FIRST_SETTING, answer.clone());
+            rig.disk(port, stubborn.build());
+        }
+        let limit = PATIENCE + Duration::from_millis(600);
+        let leaving = rig.within(limit, |rig| rig.host.shutdown(Parting::Flush, PATIENCE));
+        assert_eq!(leaving, GOOD);
+    }
+}
+
+/// As `Host::shutdown` says: a flush's deadline, an episode of recovery and a readiness for each disk, half a
+/// second for settings, and what the controllers were given.
+#[test]
+fn a_shutdown_with_disks_that_hang_in_their_flush_ends_within_what_is_said() {
+    for until in [Until::BusReset, Until::PowerCycle] {
+        for ports in [&[HIGH_PORT][..], &[HIGH_PORT, OTHER_PORT, FAST_PORT]] {
+            let mut rig = Rig::default();
+            for &port in ports {
+                let link = if port == FAST_PORT {
+                    FASTEST
+                } else {
+                    Link::High
+                };
+                let unit = LogicalUnit::disk(4096, 512).write_cache(CacheLoss::PowerCycle);
+                let script = Script::new().speed(link).unit(unit);
+                let disk = rig.disk(port, script.on(opcode(0x35), Action::Hang(until)).build());
+                rig.write(disk, 9, &[7; 512]).unwrap();
+            }
+            let each = Duration::from_secs(60 + 20 + 20);
+            let disks = (0..ports.len()).fold(Duration::ZERO, |sum, _| sum + each);
+            let limit = disks + Duration::from_millis(500) + PATIENCE;
+            let leaving = rig.within(limit, |rig| rig.host.shutdown(Parting::Flush, PATIENCE));
+            assert!(leaving.unflushed.is_some() && leaving.quiet);
+        }
+    }
 }
 
 /// Takes one write into its cache, hangs in the second until the bus is reset, and forgets both.

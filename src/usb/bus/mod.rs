@@ -445,6 +445,13 @@ impl<'s, C: Driver> Bus<'s, C> {
         }
     }
 
+    /// Whether an operation is under way on a device.
+    #[must_use]
+    pub fn is_operating(&self, device: DeviceId) -> bool {
+        let entry = self.device(device);
+        entry.is_some_and(|entry| entry.operation.is_some())
+    }
+
     /// Begins an operation on a device for its driver; [`BusEvent::Operated`] ends it.
     ///
     /// # Errors

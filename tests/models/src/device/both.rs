@@ -1,7 +1,7 @@
 //! A bridge with both transports over one disk: Bulk-Only as alternate setting 0 of its interface, UAS
 //! as setting 1, as nearly all bridges with UAS have them.
 
-use super::base::{Answer, Device, Function, Given, Request, Reset, Taken, Wire};
+use super::base::{Answer, ControlTable, Device, Function, Given, Request, Reset, Taken, Wire};
 use super::bot::BulkOnly;
 use super::descriptor::{Configuration, Descriptors, Endpoint, Interface};
 use super::scsi::{LogicalUnit, Target};
@@ -111,7 +111,7 @@ pub struct BothScript {
     streams_exponent: u8,
     faults: Vec<Fault>,
     manners: Manners,
-    refuses_uas: bool,
+    controls: ControlTable,
     unit: LogicalUnit,
 }
 
@@ -132,7 +132,7 @@ impl BothScript {
             streams_exponent: 4,
             faults: Vec::new(),
             manners: Manners::default(),
-            refuses_uas: false,
+            controls: ControlTable::default(),
             unit: LogicalUnit::disk(16_384, 512),
         }
     }
@@ -187,10 +187,14 @@ impl BothScript {
     /// It stalls SET_INTERFACE.
     #[must_use]
     pub fn refuses_uas(self) -> Self {
-        Self {
-            refuses_uas: true,
-            ..self
-        }
+        self.control(Request::SET_INTERFACE, Answer::Stall)
+    }
+
+    /// It answers each such control request so.
+    #[must_use]
+    pub fn control(mut self, request: Request, answer: Answer) -> Self {
+        self.controls.always(request, answer);
+        self
     }
 
     /// The bridge.
@@ -212,11 +216,7 @@ impl BothScript {
         let describe = move |link| descriptors(link, ids, max_power, exponent);
         let function = Both { uas, bulk_only };
         let mut device = Device::new(self.link, function, violations, describe);
-        if self.refuses_uas {
-            device
-                .controls
-                .always(Request::SET_INTERFACE, Answer::Stall);
-        }
+        device.controls = self.controls;
         Shared::new(device)
     }
 }
@@ -255,6 +255,15 @@ impl BothDisk {
         let device = self.lock();
         let Both { uas, bulk_only } = &device.function;
         (uas.exchanges.len(), bulk_only.exchanges.len())
+    }
+
+    /// The alternate settings that the host has chosen, oldest first.
+    #[must_use]
+    pub fn settings(&self) -> Vec<u16> {
+        let device = self.lock();
+        let requests = device.trace.requests.iter();
+        let chosen = requests.filter(|(_, setup)| Request::SET_INTERFACE.matches(setup));
+        chosen.map(|(_, setup)| setup.value).collect()
     }
 
     /// A block of unit 0 as the host would read it.
