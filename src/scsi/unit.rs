@@ -4,6 +4,7 @@
 //! comes next. Nothing is sent here.
 
 mod flush;
+mod limits;
 #[cfg(feature = "rare")]
 mod rare;
 #[cfg(not(feature = "rare"))]
@@ -76,7 +77,10 @@ pub struct UnitEntry {
     pub(crate) lun: u8,
     pub(crate) state: UnitState,
     pub(crate) flush: FlushSupport,
+    /// The most bytes of one command's data.
     pub(crate) transfer_bytes: u32,
+    /// What of that is chosen for this disk at run time.
+    pub(crate) chosen_bytes: u32,
     pub(crate) durability: Durability,
     /// The loss epoch that the disk's own holder has seen: see `Host::add_holder`.
     pub(crate) seen: u32,
@@ -113,6 +117,7 @@ impl UnitEntry {
         state: UnitState::Free,
         flush: FlushSupport::Command,
         transfer_bytes: 0,
+        chosen_bytes: u32::MAX,
         durability: Durability::NEW,
         seen: 0,
         before: None,
@@ -126,16 +131,6 @@ impl UnitEntry {
         ata: AtaBridge::UNKNOWN,
         line: Line::EMPTY,
     };
-
-    /// Keeps to what the unit says that one command may move.
-    pub(crate) fn limit_transfers(&mut self, found: &Found) {
-        if let Some(blocks) = found.details.limits.maximum_transfer {
-            let exponent = u32::from(found.capacity.block_length().exponent());
-            let most = blocks.get().checked_shl(exponent);
-            let most = most.filter(|most| most >> exponent == blocks.get());
-            self.transfer_bytes = self.transfer_bytes.min(most.unwrap_or(u32::MAX));
-        }
-    }
 
     /// Whether commands may be issued for requests.
     #[inline]

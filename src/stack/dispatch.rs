@@ -272,7 +272,9 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             Action::Ready(found) => {
                 // That something upsets the device is kept in mind.
                 entry.interruptions = entry.interruptions.min(1);
-                entry.limit_transfers(&found);
+                let device = self.functions.get(usize::from(entry.function));
+                let most = device.map_or(0, |slot| slot.function.transfer_bytes());
+                entry.limit_transfers(&found, most);
                 entry.state = UnitState::Ready(found);
             }
             Action::Empty(inquiry) => {

@@ -394,6 +394,7 @@ pub(super) fn replace(entry: &mut UnitEntry) {
     entry.before = None;
     entry.relapsed = false;
     entry.flush = FlushSupport::Command;
+    entry.chosen_bytes = u32::MAX;
     entry.durability = Durability::NEW;
     entry.seen = 0;
 }

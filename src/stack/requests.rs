@@ -133,6 +133,28 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         self.unit(disk).ok_or(BlockError::Disconnected)?.geometry()
     }
 
+    /// Limits the data of one command of a disk to `bytes`, from the next command on: for a bridge that is found
+    /// to corrupt or refuse long ones. No more than its device was opened for ([`Policy`](crate::policy::Policy)
+    /// and quirks) or than it says itself, and no less than a block; [`Geometry::transfer_blocks`] says what counts.
+    /// It holds as long as the disk has this id.
+    ///
+    /// # Errors
+    ///
+    /// As [`Host::geometry`].
+    pub fn limit_transfers(&mut self, disk: DiskId, bytes: u32) -> Result<(), BlockError> {
+        self.geometry(disk)?;
+        let unit = self.units.get_mut(usize::from(disk.index));
+        let unit = unit.ok_or(BlockError::Disconnected)?;
+        unit.chosen_bytes = bytes;
+        // One that is being opened again finds it when it is ready.
+        if let Some(found) = unit.found().copied() {
+            let device = self.functions.get(usize::from(unit.function));
+            let most = device.map_or(0, |slot| slot.function.transfer_bytes());
+            unit.limit_transfers(&found, most);
+        }
+        Ok(())
+    }
+
     #[inline]
     pub(super) fn unit(&self, disk: DiskId) -> Option<&UnitEntry> {
         let entry = self.units.get(usize::from(disk.index))?;

@@ -1,12 +1,16 @@
 //! Policies that nobody in his right mind chooses: a call ends all the same, and small limits cost speed and
 //! nothing else.
 
+use rootport::block::BlockError;
+use rootport::block::queue::DiskId;
 use rootport::policy::Policy;
 use rootport::time::Duration;
-use rootport_models::device::{Script, UasScript};
+use rootport_models::device::bot::{Action, Until, opcode};
+use rootport_models::device::scsi::LogicalUnit;
+use rootport_models::device::{Disk, Script, UasScript};
 
 use crate::controller::LINKS;
-use crate::rig::{CALL_LIMIT, HIGH_PORT, Rig, disk_at, port_for};
+use crate::rig::{CALL_LIMIT, HIGH_PORT, Rig, disk_at, port_for, with_disk};
 
 fn rig(policy: Policy) -> Rig {
     let mut rig = Rig::default();
@@ -89,4 +93,49 @@ fn deadlines_of_no_time_or_of_all_time_end_every_call() {
             }
         }
     }
+}
+
+/// How many commands a read of a mebibyte took.
+fn commands(rig: &mut Rig, device: &Disk, disk: DiskId) -> usize {
+    let before = device.count(0x28);
+    rig.check(disk, 64, 2048);
+    device.count(0x28) - before
+}
+
+#[test]
+fn the_limit_of_a_disk_that_is_there_can_be_lowered_and_raised_again_up_to_what_it_was_opened_for()
+{
+    for &link in LINKS {
+        let mut rig = Rig::default();
+        let device = disk_at(link).build();
+        let disk = rig.disk(port_for(link), device.clone());
+        let most = rig.geometry(disk).transfer_blocks;
+        let usual = commands(&mut rig, &device, disk);
+        assert_eq!(usual, 2048_usize.div_ceil(most as usize));
+        for (bytes, blocks) in [(64 * 512, 64), (1, 1), (513, 1), (u32::MAX, most)] {
+            rig.host.limit_transfers(disk, bytes).unwrap();
+            assert_eq!(rig.geometry(disk).transfer_blocks, blocks);
+            let expected = 2048_usize.div_ceil(blocks as usize);
+            assert_eq!(commands(&mut rig, &device, disk), expected, "{bytes}");
+        }
+        rig.unplug(port_for(link));
+        let gone = rig.host.limit_transfers(disk, 512);
+        assert_eq!(gone, Err(BlockError::Disconnected));
+    }
+}
+
+#[test]
+fn a_limit_that_was_chosen_holds_behind_a_reset_and_never_exceeds_what_the_disk_says() {
+    let mut unit = LogicalUnit::disk(65536, 512);
+    unit.maximum_blocks = 100;
+    let hangs = Action::Hang(Until::BusReset);
+    let late = opcode(0x28).touching(2000..2001).once();
+    let device = Script::new().unit(unit).on(late, hangs).build();
+    let (mut rig, disk) = with_disk(&device);
+    rig.host.limit_transfers(disk, 200 * 512).unwrap();
+    assert_eq!(rig.geometry(disk).transfer_blocks, 100);
+    rig.host.limit_transfers(disk, 32 * 512).unwrap();
+    rig.within(CALL_LIMIT, |rig| rig.check(disk, 2000, 1));
+    assert_eq!(rig.geometry(disk).transfer_blocks, 32);
+    assert_eq!(commands(&mut rig, &device, disk), 64);
 }
