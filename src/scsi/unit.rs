@@ -81,6 +81,8 @@ pub struct UnitEntry {
     pub(crate) transfer_bytes: u32,
     /// What of that is chosen for this disk at run time.
     pub(crate) chosen_bytes: u32,
+    /// A read that ends before this block moves its last block with a command of its own.
+    pub(crate) lone_end: u64,
     pub(crate) durability: Durability,
     /// The loss epoch that the disk's own holder has seen: see `Host::add_holder`.
     pub(crate) seen: u32,
@@ -118,6 +120,7 @@ impl UnitEntry {
         flush: FlushSupport::Command,
         transfer_bytes: 0,
         chosen_bytes: u32::MAX,
+        lone_end: u64::MAX,
         durability: Durability::NEW,
         seen: 0,
         before: None,
@@ -274,12 +277,14 @@ impl UnitEntry {
         let UnitState::Ready(Found { capacity, .. }) = &self.state else {
             return Err(self.why_not_ready());
         };
-        let (extent, data) = self.next_chunk(capacity.block_length(), slot, lba)?;
-        let command = if slot.operation.is_read() {
-            read(extent)
+        let block_length = capacity.block_length();
+        let (command, data) = if slot.operation.is_read() {
+            let (extent, data) = self.next_chunk(block_length, slot, lba, self.lone_end)?;
+            (read(extent), data)
         } else {
+            let (extent, data) = self.next_chunk(block_length, slot, lba, u64::MAX)?;
             self.durability.write_begins();
-            write(extent, UnitAccess::Cached)
+            (write(extent, UnitAccess::Cached), data)
         };
         slot.in_flight += 1;
         Ok(Request {
@@ -347,18 +352,23 @@ impl UnitEntry {
         command
     }
 
-    /// The blocks of the next command, and their place in the request's memory.
+    /// The blocks of the next command, and their place in the request's memory. One that would end before
+    /// `lone_end` leaves its last block to another.
     #[inline]
     fn next_chunk(
         &self,
         block_length: BlockLength,
         slot: &mut RequestSlot,
         lba: Lba,
+        lone_end: u64,
     ) -> Result<(Extent, DataPlace), BlockError> {
         let most = (self.transfer_bytes >> block_length.exponent()).max(1);
         let rest = slot.blocks.saturating_sub(slot.issued);
-        let blocks = rest.min(u64::from(most)) as u32;
+        let mut blocks = rest.min(u64::from(most)) as u32;
         let first = lba.0.saturating_add(slot.issued);
+        if first.wrapping_add(u64::from(blocks)) == lone_end && blocks > 1 {
+            blocks -= 1;
+        }
         let beyond = BlockError::OutOfRange {
             lba: Lba(first),
             blocks: rest,

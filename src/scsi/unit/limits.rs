@@ -4,7 +4,8 @@
 //! three: what its device was opened for, what it says itself (page B0), and what was chosen for it.
 
 use super::UnitEntry;
-use crate::scsi::bring_up::Found;
+use crate::scsi::bring_up::{Found, Manner};
+use crate::storage::quirks::Quirks;
 
 impl UnitEntry {
     /// Keeps to the limits of a unit of which this was found, and whose device was opened for commands of
@@ -17,5 +18,11 @@ impl UnitEntry {
             let most = most.filter(|most| most >> exponent == blocks.get());
             self.transfer_bytes = self.transfer_bytes.min(most.unwrap_or(u32::MAX));
         }
+        // Card readers and sticks are known that fail, or die, in a read of several blocks which touches the last.
+        let is_well = self.manner == Manner::Free || self.quirks.contains(Quirks::CAPACITY_OK);
+        self.lone_end = match is_well {
+            true => u64::MAX,
+            false => found.capacity.blocks(),
+        };
     }
 }

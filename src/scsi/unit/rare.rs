@@ -149,7 +149,7 @@ impl UnitEntry {
     ) -> Result<(Command, DataPlace, Duration), BlockError> {
         match slot.operation {
             Operation::WriteForced(lba) => {
-                let (extent, data) = self.next_chunk(block_length, slot, lba)?;
+                let (extent, data) = self.next_chunk(block_length, slot, lba, u64::MAX)?;
                 let command = write(extent, UnitAccess::Forced);
                 Ok((command, data, policy.read_write))
             }

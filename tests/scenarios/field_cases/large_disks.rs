@@ -24,6 +24,7 @@ fn five_terabytes_are_read_and_written_to_the_last_block() {
     let blocks = rig.geometry(disk).blocks;
     assert_eq!(blocks, 9_767_541_168);
     rig.check(disk, blocks - 3, 3);
+    assert_eq!(device.count(0x88), 2, "the last block has one of its own");
     rig.check(disk, 0xffff_fffe, 4);
     rig.write(disk, blocks - 1, &[0x77; 512]).unwrap();
     rig.flush(disk).unwrap();

@@ -16,6 +16,7 @@ mod get_max_lun_answers;
 mod halts_until_cleared;
 mod lack_of_power;
 mod large_disks;
+mod last_block;
 mod malformed_configurations;
 mod mode_sense_10_kills;
 mod mode_sense_halts_the_status;

@@ -1,5 +1,6 @@
 //! Disks whose capacity is large, odd, or a lie.
 
+use super::super::bot::{Action, Until, opcode};
 use super::super::scsi::{LogicalUnit, Scripted, Sense};
 use super::super::{Disk, Script};
 
@@ -40,6 +41,17 @@ pub fn sends_to_a_long_capacity_that_it_does_not_know() -> Disk {
         .script(0x9e, Scripted::Fail(Sense::UNKNOWN_COMMAND))
         .script(0x25, capacity(u32::MAX, 512));
     Script::new().unit(unit).build()
+}
+
+/// Dies in a read of several blocks that touches the last one, as some readers of SD cards do. Linux reads the
+/// last blocks of such disks one by one (`last_sector_bug`).
+#[must_use]
+pub fn dies_in_a_long_read_of_its_last_block(blocks: u64) -> Disk {
+    let long = opcode(0x28).touching(blocks - 1..blocks).longer_than(1);
+    Script::new()
+        .unit(LogicalUnit::disk(blocks, 512))
+        .on(long, Action::Hang(Until::PowerCycle))
+        .build()
 }
 
 /// The count in place of the last block: one block too many. Linux quirk FIX_CAPACITY.
