@@ -21,8 +21,8 @@ pub struct Lba(pub u64);
 pub enum FlushSupport {
     /// The disk has a flush command, or none was sent yet.
     Command,
-    /// The disk refused its flush command as unknown, or stalls it each time: nothing says when a write is on the medium, and
-    /// no command is sent for a flush.
+    /// The disk refused its flush command as unknown, or stalls it each time: nothing says when a write is on
+    /// the medium, and no command is sent for a flush.
     NoFlushCommand,
 }
 

@@ -2,9 +2,9 @@
 //! they are the same.
 //!
 //! A function whose device is reset keeps its units and their requests. When a device is described
-//! on the same port, was not pulled meanwhile and has the same descriptor, the function takes it,
-//! and each unit is brought up again: only if it says the same of itself and has the same size do
-//! its requests go on. A request that had commands under way issues them again: they are certainly
+//! on the same port, was not pulled meanwhile and has the same descriptor and serial number, the function
+//! takes it, and each unit is brought up again: only if it says the same of itself, has the same names in its
+//! pages and the same size do its requests go on. A request that had commands under way issues them again: they are certainly
 //! dead, since the device was closed, and the scheduler let no other be under way that could have
 //! overtaken them.
 
