@@ -163,6 +163,7 @@ pub enum Report {
     Unexpected,
 }
 
+#[cfg(feature = "xhci")]
 impl Report {
     /// All of them, each in the place that its number says.
     pub(crate) const ALL: [Self; 3] = [Self::Always, Self::WithoutInterrupt, Self::Unexpected];

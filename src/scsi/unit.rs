@@ -103,8 +103,10 @@ pub struct UnitEntry {
     /// How freely it may be asked.
     pub(crate) manner: Manner,
     /// [`Policy::trust`] is for everyone.
+    #[cfg(feature = "rare")]
     pub(crate) is_trusted: bool,
     /// It has refused WRITE SAME as unknown.
+    #[cfg(feature = "rare")]
     pub(crate) lacks_write_same: bool,
     /// How its device's other units are looked for, beginning with it.
     pub(crate) search: Search,
@@ -135,7 +137,9 @@ impl UnitEntry {
         interruptions: 0,
         quirks: Quirks::empty(),
         manner: Manner::Cautious,
+        #[cfg(feature = "rare")]
         is_trusted: false,
+        #[cfg(feature = "rare")]
         lacks_write_same: false,
         search: Search::None,
         ata: AtaBridge::UNKNOWN,

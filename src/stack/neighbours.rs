@@ -2,6 +2,7 @@
 
 use super::Host;
 use crate::platform::{ControllerId, Platform};
+#[cfg(feature = "rare")]
 use crate::policy::Trust;
 use crate::scsi::bring_up::{Manner, Neighbours, Search};
 use crate::scsi::luns::Luns;
@@ -37,6 +38,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                 lun: unit.lun,
                 transfer_bytes: unit.transfer_bytes,
                 manner: unit.manner,
+                #[cfg(feature = "rare")]
                 is_trusted: self.policy.trust == Trust::Everyone,
                 search: unit.search,
                 ..UnitEntry::EMPTY
