@@ -65,10 +65,22 @@ impl Durability {
 
     /// The disk was reset or lost its power: if it was dirty, writes may be lost.
     pub(crate) const fn interrupted(&mut self) {
+        self.doubted();
+        self.flushed = self.writes;
+    }
+
+    /// The disk may have been reset, or may have lost writes, and have said so where it was not heard: if it
+    /// was dirty, writes may be lost. Those that are not are still to be flushed.
+    pub(crate) const fn doubted(&mut self) {
         if self.is_dirty() {
             self.epoch = self.epoch.wrapping_add(1);
-            self.flushed = self.writes;
         }
+    }
+
+    /// Writes begun since the newest good flush, or since the newest loss that is certain.
+    #[must_use]
+    pub(crate) const fn unflushed(&self) -> u32 {
+        self.writes.wrapping_sub(self.flushed)
     }
 }
 
@@ -103,6 +115,20 @@ mod tests {
         assert_eq!(disk.epoch(), 1);
         disk.interrupted();
         assert_eq!(disk.epoch(), 1, "the same loss is counted once");
+    }
+
+    #[test]
+    fn a_loss_that_is_not_certain_is_told_and_leaves_the_disk_dirty() {
+        let mut disk = Durability::default();
+        disk.doubted();
+        assert_eq!(disk.epoch(), 0, "it was clean");
+        disk.write_begins();
+        disk.doubted();
+        assert_eq!(disk.epoch(), 1);
+        assert_eq!(disk.unflushed(), 1, "what is not lost is to be flushed");
+        let mark = disk.flush_begins();
+        assert_eq!(disk.flushed(mark), 1);
+        assert!(!disk.is_dirty());
     }
 
     #[test]

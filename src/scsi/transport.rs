@@ -77,6 +77,8 @@ pub enum ClientKind {
     Unit,
     /// A request.
     Request,
+    /// The stack, which asks a unit what it may have said in a status that has not arrived.
+    Doubt,
 }
 
 impl Client {
@@ -90,6 +92,15 @@ impl Client {
                 first: 0,
                 blocks: 0,
             },
+        }
+    }
+
+    /// The question what a unit may have said in a status that has not arrived.
+    #[must_use]
+    pub const fn doubt(unit: u8) -> Self {
+        Self {
+            kind: ClientKind::Doubt,
+            ..Self::unit(unit)
         }
     }
 

@@ -11,7 +11,8 @@ mod rare;
 #[path = "unit/no_rare.rs"]
 mod rare;
 
-use flush::{is_loss, is_unknown};
+pub(crate) use flush::is_loss;
+use flush::is_unknown;
 pub(crate) use rare::AtaBridge;
 use rare::is_rare;
 
@@ -268,6 +269,19 @@ impl UnitEntry {
         }
     }
 
+    /// Whether writes that have ended well may be in no safer place than a cache, now that a command of this
+    /// operation has ended without a status. A write that is the only one since the last flush has none
+    /// beside it. What was under way at an earlier loss is not counted: until that loss was told, no write is
+    /// taken for the only one.
+    pub(crate) fn has_unflushed_beside(&self, operation: Option<Operation>) -> bool {
+        let writes = matches!(
+            operation,
+            Some(Operation::Write(_) | Operation::WriteSame { .. } | Operation::Unmap { .. })
+        );
+        let may_be_alone = writes && self.seen == self.durability.epoch();
+        self.durability.unflushed() > u32::from(may_be_alone)
+    }
+
     /// The next command of a request that reads or writes from `lba` on.
     ///
     /// # Errors
@@ -488,7 +502,7 @@ impl UnitEntry {
             | Verdict::HardwareError => retry(piece, slot, RETRIES, failed),
             Verdict::Unexplained => retry(piece, slot, SECOND_TRY, failed),
             Verdict::Unheard => {
-                self.durability.interrupted();
+                self.durability.doubted();
                 retry(piece, slot, SECOND_TRY, failed)
             }
             Verdict::MediumError => {

@@ -384,6 +384,27 @@ mod a_flush {
 }
 
 #[test]
+fn a_write_that_is_the_only_one_since_the_last_flush_has_none_beside_it() {
+    let (read, write) = (Operation::Read(Lba(0)), Operation::Write(Lba(0)));
+    let mut entry = disk(100);
+    for operation in [None, Some(read), Some(write), Some(Operation::Flush)] {
+        assert!(!entry.has_unflushed_beside(operation), "it is clean");
+    }
+    entry.durability.write_begins();
+    assert!(!entry.has_unflushed_beside(Some(write)));
+    for operation in [None, Some(read), Some(Operation::Flush)] {
+        assert!(entry.has_unflushed_beside(operation), "{operation:?}");
+    }
+    entry.durability.write_begins();
+    assert!(entry.has_unflushed_beside(Some(write)));
+    // What was under way at a loss is not counted any more, and may be the one that has ended now.
+    entry.durability.interrupted();
+    assert!(!entry.has_unflushed_beside(Some(write)), "it is clean");
+    entry.durability.write_begins();
+    assert!(entry.has_unflushed_beside(Some(write)));
+}
+
+#[test]
 fn the_geometry_is_what_the_disk_said() {
     let found = Found {
         write_protected: true,

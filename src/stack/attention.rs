@@ -30,7 +30,8 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         else {
             return;
         };
-        let error = match sense.verdict() {
+        let verdict = sense.verdict();
+        let error = match verdict {
             // What was not heard may have been that it was reset.
             Verdict::ResetHappened | Verdict::EarlierCommandFailed | Verdict::Unheard => None,
             Verdict::MediaChanged => Some(BlockError::MediumChanged),
@@ -40,7 +41,10 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let Some(entry) = self.units.get_mut(usize::from(unit)) else {
             return;
         };
-        entry.durability.interrupted();
+        match verdict {
+            Verdict::Unheard => entry.durability.doubted(),
+            _ => entry.durability.interrupted(),
+        }
         let before = entry.before.as_ref();
         let is_removable = before.is_some_and(|found| found.inquiry.removable);
         if let Some(error) = error.filter(|_| entry.relapsed && is_removable) {

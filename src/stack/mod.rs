@@ -27,6 +27,7 @@ mod schedule;
 mod shutdown;
 mod smart;
 mod tables;
+mod unheard;
 mod unwinding;
 mod writes;
 

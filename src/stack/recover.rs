@@ -287,6 +287,8 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             match kind {
                 // Who wanted it was told already, and is gone.
                 _ if is_disowned => {}
+                // What it was about counts as lost with the device that was closed.
+                ClientKind::Doubt => {}
                 ClientKind::Unit => self.bring_up_interrupted(index),
                 ClientKind::Request => {
                     if was_neighbour {

@@ -19,7 +19,7 @@ use crate::usb::Driver;
 
 /// Whether a function takes another command now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Room {
+pub(super) enum Room {
     Perhaps,
     None,
 }
@@ -94,7 +94,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     }
 
     #[inline(always)]
-    fn is_idle(&self, function: u8) -> bool {
+    pub(super) fn is_idle(&self, function: u8) -> bool {
         let slot = self.functions.get(usize::from(function));
         slot.is_some_and(|slot| slot.function.is_idle())
     }
@@ -232,7 +232,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         Room::Perhaps
     }
 
-    fn time_left(&mut self, function: u8, interrupted: bool, now: Instant) -> Duration {
+    pub(super) fn time_left(&mut self, function: u8, interrupted: bool, now: Instant) -> Duration {
         let slot = self.functions.get_mut(usize::from(function));
         slot.map_or(Duration::ZERO, |slot| {
             slot.time_left(interrupted, self.policy.episode, now)
@@ -241,7 +241,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
 
     #[cold]
     #[inline(never)]
-    fn begin_rarely(
+    pub(super) fn begin_rarely(
         &mut self,
         function: u8,
         client: Client,
@@ -331,6 +331,8 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                     *next = Next::Issue(request.command);
                 }
             }
+            // It takes several commands, or is idle when it is asked.
+            ClientKind::Doubt => {}
             ClientKind::Request => {
                 let (request, piece) = (client.index, client.piece);
                 self.end_bounce(request, piece, Err(TransportError::Busy));
@@ -420,7 +422,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         if let Some(slot) = self
             .functions
             .get_mut(usize::from(function))
-            .filter(|_| !is_news)
+            .filter(|_| !is_news && client.kind != ClientKind::Doubt)
         {
             slot.ladder.succeeded();
         }
@@ -437,10 +439,14 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         error: TransportError,
         now: Instant,
     ) {
+        if client.kind == ClientKind::Doubt {
+            return self.client_told(function, client, Err(error), now);
+        }
         if error == TransportError::Protocol(Fault::Stall) && self.flush_stalled(client, now) {
             return;
         }
         let keeps_waiting = self.climb_after(function, error, now);
+        self.doubt(function, client, error, now);
         match client.kind {
             ClientKind::Request if keeps_waiting => {
                 let counts =
@@ -450,7 +456,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             }
             // A bring-up knows best itself.
             ClientKind::Unit if keeps_waiting => self.bring_up_interrupted(client.index),
-            ClientKind::Request | ClientKind::Unit => {}
+            ClientKind::Request | ClientKind::Unit | ClientKind::Doubt => {}
         }
         self.client_told(function, client, Err(error), now);
     }
@@ -484,6 +490,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         match kind {
             ClientKind::Unit => self.bring_up_ended(function, index, outcome, now),
             ClientKind::Request => self.request_ended(index, piece, outcome, now),
+            ClientKind::Doubt => self.doubt_answered(function, index, &outcome, now),
         }
     }
 

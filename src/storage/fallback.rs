@@ -227,6 +227,6 @@ mod tests {
             UsbError::TableFull(Table::Commands),
             "table of Commands is full",
         );
-        told(UsbError::Timeout, "Timeout");
+        told(UsbError::Timeout, "plug it in again");
     }
 }

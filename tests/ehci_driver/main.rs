@@ -8,7 +8,10 @@ mod bring_up;
 #[path = "../driver_rig/mod.rs"]
 mod driver_rig;
 mod handshake;
+mod periodic;
 mod ports;
+#[path = "../models/tests/ehci/probe.rs"]
+mod probe;
 mod recovery;
 mod rig;
 mod transfers;

@@ -4,8 +4,10 @@
 #![no_std]
 #![no_main]
 
+mod ports;
+
 use board_common::board;
-use board_common::h3::{H3, H3Board, Port, Vbus};
+use board_common::h3::{H3, H3Board, Port};
 
 struct OrangePiZero;
 
@@ -15,14 +17,5 @@ impl H3Board for OrangePiZero {
     const NAME: &'static str = "orangepi-zero";
     /// Sold with 256 and with 512 MiB.
     const LEAST_RAM: usize = 256 << 20;
-    /// Port 0 is the micro-USB socket, through which the board itself gets its power: nothing
-    /// switches it. Port 1 is the socket, 2 and 3 the header; all on the board's 5 V.
-    const PORTS: &'static [Port] = &[wired(0), wired(1), wired(2), wired(3)];
-}
-
-const fn wired(number: u8) -> Port {
-    Port {
-        number,
-        vbus: Vbus::Wired,
-    }
+    const PORTS: &'static [Port] = ports::PORTS;
 }

@@ -34,7 +34,7 @@ impl UnitEntry {
 
 /// Whether a flush that fails so may have left writes behind that no later flush covers: the disk may give
 /// up what it could not write. One that could not begin has left all where it was.
-pub(super) fn is_loss(verdict: Verdict) -> bool {
+pub(crate) fn is_loss(verdict: Verdict) -> bool {
     matches!(
         verdict,
         Verdict::MediumError | Verdict::HardwareError | Verdict::WriteProtected | Verdict::Failed

@@ -36,6 +36,7 @@ impl Machine {
             }
         }
         self.settle(tag);
+        self.send_task();
     }
 
     /// The device is ready for the data of a command. One that is being aborted gets none any more.
@@ -85,7 +86,7 @@ impl Machine {
             }
             self.settle(tag);
         }
-        self.next_abort();
+        self.data_are_back();
     }
 }
 

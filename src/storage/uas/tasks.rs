@@ -11,9 +11,11 @@
 //! well, has its unit reset at once; one that was begun after that, its port. An episode is over when the device
 //! ends a command, be it badly, unless all that it says is that it was reset.
 //!
-//! The data of a command that is aborted are taken back first: a device that gives a command up may
-//! forget that data of it wait at the host (QEMU 7.2's dies of that), and no other host is known to
-//! leave them there. What moves no data is aborted at once.
+//! The data of every command that a function gives up are taken back first, and none of them are queued
+//! any more: of the late one before ABORT TASK, of all of the unit before LOGICAL UNIT RESET. A device
+//! that gives a command up may forget that data of it wait at the host (QEMU 7.2's dies of that), and
+//! without streams they would take what is meant for the next command. No other host is known to leave
+//! them there. What moves no data is given up at once.
 //!
 //! A command whose SENSE comes while it is being aborted ends with that status: but not before the
 //! function has ended, which could hit the next command of that tag otherwise. Functions run one at
@@ -21,7 +23,7 @@
 //!
 //! Called by [`machine`](super::machine). Read UAS §6.2.3 and SAM-5 §7.
 
-use super::machine::{Cause, Machine, Tried};
+use super::machine::{Cause, Machine, Mode, Tried};
 use super::nexus::{Data, Nexus, State};
 use super::tags::TagSet;
 use super::wire::{ResponseCode, Tag, TaskFunction};
@@ -39,6 +41,8 @@ pub(super) struct Task {
     pub(super) tag: Tag,
     pub(super) lun: u8,
     rung: Rung,
+    /// It is on its way; if not, it waits for data to come back.
+    sent: bool,
 }
 
 impl Task {
@@ -83,18 +87,40 @@ impl Machine {
             State::Task => return self.task_ended(ResponseCode::Failed),
             _ => return,
         }
-        nexus.state = State::Aborting(cause);
         nexus.held = true;
+        if self.withdraw(tag, cause) {
+            self.due.abort.insert(tag);
+            self.next_abort();
+        }
+    }
+
+    /// Prepares an open command for a function that gives it up: its data come back, and no more of them
+    /// are queued. `false` if the device never saw it, so that it has ended.
+    fn withdraw(&mut self, tag: Tag, cause: Cause) -> bool {
+        let Some(nexus) = self.nexus_mut(tag) else {
+            return false;
+        };
+        nexus.state = State::Aborting(cause);
         let recall = (nexus.data == Data::Queued).then_some(nexus.data_pipe());
         if self.due.command.contains(tag) {
-            // The device never saw it.
-            return self.release(tag, cause);
+            self.release(tag, cause);
+            return false;
         }
+        self.due.data.remove(tag);
         if let Some(pipe) = recall {
             self.want_recall(pipe);
         }
-        self.due.abort.insert(tag);
-        self.next_abort();
+        true
+    }
+
+    /// The same for all commands of a unit that is to be reset.
+    fn withdraw_unit(&mut self, lun: u8) {
+        for tag in TagSet::first(self.depth) {
+            let is_its = |nexus: &mut Nexus| nexus.lun == lun && nexus.state == State::Open;
+            if self.nexus_mut(tag).is_some_and(is_its) {
+                self.withdraw(tag, Cause::Neighbour);
+            }
+        }
     }
 
     /// The tag of a rung's function: each has its own, because an answer that never came may come
@@ -108,7 +134,6 @@ impl Machine {
     }
 
     fn begin_task(&mut self, rung: Rung, lun: u8) {
-        let streams = self.mode() == super::machine::Mode::Streams;
         let Some(tag) = self.task_tag(rung) else {
             return self.give_up();
         };
@@ -119,15 +144,45 @@ impl Machine {
                     lun,
                     ..Nexus::FREE
                 };
-                if streams {
-                    self.due.status.insert(tag);
+                self.task = Some(Task {
+                    tag,
+                    lun,
+                    rung,
+                    sent: false,
+                });
+                if rung == Rung::UnitReset {
+                    self.withdraw_unit(lun);
                 }
-                self.due.command.insert(tag);
-                self.task = Some(Task { tag, lun, rung });
+                self.send_task();
             }
             // Its last answer is still missing.
             _ => self.next_rung(rung, lun),
         }
+    }
+
+    /// Sends the function under way, if that was not done, no data of what it gives up are at the host any
+    /// more and no pipe of theirs is still being stopped.
+    pub(super) fn send_task(&mut self) {
+        let Some(task) = self.task.filter(|task| !task.sent) else {
+            return;
+        };
+        let is_concerned = |nexus: &Nexus| match task.rung {
+            // They have come back before.
+            Rung::AbortTask(_) => false,
+            Rung::UnitReset => nexus.lun == task.lun,
+        };
+        let waits = |nexus: &Nexus| {
+            is_concerned(nexus)
+                && (nexus.data == Data::Queued || self.running == Some(nexus.data_pipe()))
+        };
+        if self.nexuses.iter().any(waits) {
+            return;
+        }
+        if self.mode() == Mode::Streams {
+            self.due.status.insert(task.tag);
+        }
+        self.due.command.insert(task.tag);
+        self.task = Some(Task { sent: true, ..task });
     }
 
     fn next_rung(&mut self, rung: Rung, lun: u8) {
@@ -202,9 +257,16 @@ impl Machine {
         self.next_rung(task.rung, task.lun);
     }
 
+    /// Data may have come back: the function that waited for them is sent, and the next command that is late
+    /// and whose data were taken back is aborted, if it has not ended by itself.
+    pub(super) fn data_are_back(&mut self) {
+        self.send_task();
+        self.next_abort();
+    }
+
     /// The next command that is late and whose data were taken back is aborted, if it has not ended by
     /// itself.
-    pub(super) fn next_abort(&mut self) {
+    fn next_abort(&mut self) {
         for tag in self.due.abort {
             if self.task.is_some() {
                 return;

@@ -106,8 +106,9 @@ fn attempt(protocol: PortProtocol, attempt: u8) -> Enumeration {
 /// speed has at first.
 fn address(machine: &mut Enumeration, speed: Speed) {
     let port = enabled(speed);
+    let recovery = [50, 150, 450][usize::from(machine.attempt)];
     let script = [
-        (Input::Time(port), Action::Wait(later(50))),
+        (Input::Time(port), Action::Wait(later(recovery))),
         (Input::Time(port), Action::Open(speed)),
     ];
     follow(machine, &script);

@@ -28,7 +28,7 @@ fn is_given_behind_a_look_at_the_descriptor_at_the_second_attempt() {
         machine.step(Input::Begin, NOW);
         let port = enabled(Speed::High);
         let script = [
-            (Input::Time(port), Action::Wait(later(50))),
+            (Input::Time(port), Action::Wait(later(150))),
             (Input::Time(port), Action::Open(Speed::High)),
             (DONE, Action::ReachAtZero),
             (reached, ask_head(64)),

@@ -9,7 +9,7 @@ use rootport::policy::Policy;
 use rootport::stack::DiskState;
 use rootport::time::Duration;
 use rootport::usb::PortState;
-use rootport_models::device::scsi::{LogicalUnit, Sense, pattern};
+use rootport_models::device::scsi::{Sense, StatusLoss, Target, pattern};
 use rootport_models::device::{BothDisk, Disk, Link, Script, UasDisk, UsbDevice};
 use rootport_models::machine::Options;
 
@@ -24,13 +24,16 @@ pub(crate) trait Subject: UsbDevice + Clone + 'static {
     /// Makes it ready to be plugged in again.
     fn put_back(&self);
     /// The disk behind its bridge loses power for a moment, and says these things when it is asked again.
-    fn brown_out(&self, says: &[Sense]);
+    /// The status with the first unit attention among them may be lost on its way.
+    fn brown_out(&self, says: &[Sense], loss: Option<StatusLoss>);
 }
 
 /// What is lost with the power of the disk alone.
-fn lose_power(unit: &mut LogicalUnit, says: &[Sense]) {
+fn lose_power(target: &mut Target, says: &[Sense], loss: Option<StatusLoss>) {
+    let unit = &mut target.units[0];
     unit.image.drop_cache();
     says.iter().for_each(|sense| unit.raise(*sense));
+    target.attention_loss = loss;
 }
 
 impl Subject for Disk {
@@ -50,8 +53,8 @@ impl Subject for Disk {
         self.change(|device| device.pulled_after == Some(0))
     }
 
-    fn brown_out(&self, says: &[Sense]) {
-        self.unit(0, |unit| lose_power(unit, says));
+    fn brown_out(&self, says: &[Sense], loss: Option<StatusLoss>) {
+        self.change(|device| lose_power(&mut device.function.target, says, loss));
     }
 }
 
@@ -72,8 +75,8 @@ impl Subject for UasDisk {
         self.change(|device| device.pulled_after == Some(0))
     }
 
-    fn brown_out(&self, says: &[Sense]) {
-        self.change(|device| lose_power(&mut device.function.target.units[0], says));
+    fn brown_out(&self, says: &[Sense], loss: Option<StatusLoss>) {
+        self.change(|device| lose_power(&mut device.function.target, says, loss));
     }
 }
 
@@ -94,8 +97,8 @@ impl Subject for BothDisk {
         self.change(|device| device.pulled_after == Some(0))
     }
 
-    fn brown_out(&self, says: &[Sense]) {
-        self.change(|device| lose_power(&mut device.function.uas.target.units[0], says));
+    fn brown_out(&self, says: &[Sense], loss: Option<StatusLoss>) {
+        self.change(|device| lose_power(&mut device.function.uas.target, says, loss));
     }
 }
 

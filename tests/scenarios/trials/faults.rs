@@ -31,20 +31,20 @@ pub(super) struct Plan {
     pub(super) controller: Faults,
     /// What goes wrong inside, for a message.
     pub(super) device: String,
-    /// Nothing goes wrong on the way of a status, so that all that the disk tells is heard.
-    pub(super) is_heard: bool,
+    /// Nothing goes wrong but what befalls the disk from outside.
+    is_calm: bool,
 }
 
 impl Plan {
     /// Faults of the controller and of the wire, at these endpoints of the disk in this port. One in four
-    /// has none: a loss that is told once, in a status that does not arrive, is told to nobody.
+    /// has none, so that nothing that is told for another reason hides a loss that is not.
     pub(super) fn new(random: &mut Random, port: usize, endpoints: &[u8]) -> Self {
         let mut faults = Faults::none();
         if random.once_in(4) {
             return Self {
                 controller: faults,
                 device: String::new(),
-                is_heard: true,
+                is_calm: true,
             };
         }
         for _ in 0..random.below(MOST) {
@@ -68,13 +68,13 @@ impl Plan {
         Self {
             controller: faults,
             device: String::new(),
-            is_heard: false,
+            is_calm: false,
         }
     }
 
     /// How many faults the disk has.
     fn count(&self, random: &mut Random) -> u64 {
-        match self.is_heard {
+        match self.is_calm {
             true => 0,
             false => random.below(MOST),
         }

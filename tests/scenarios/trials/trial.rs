@@ -4,10 +4,9 @@ use rootport::block::queue::{DiskId, Operation, RequestId};
 use rootport::block::{BlockDevice, BlockError, Lba};
 use rootport::policy::Policy;
 use rootport::stack::{DiskInfo, DiskState, Parting};
-use rootport::storage::usage::Usage;
 use rootport::time::Duration;
 use rootport_models::adapter::owned;
-use rootport_models::device::scsi::Sense;
+use rootport_models::device::scsi::{Sense, StatusLoss};
 use rootport_models::device::{Link, SECOND, Script};
 use rootport_models::machine::{Buffer, Options, Power, Sleep};
 use rootport_models::random::Random;
@@ -55,8 +54,6 @@ pub(super) struct Trial<D> {
     device: D,
     disk: Option<DiskId>,
     neighbour: DiskId,
-    /// Whether all that the disk tells is heard.
-    is_heard: bool,
     /// Whether the controller dies, which the neighbour notices.
     may_die: bool,
     /// Memory of the caller begins here where the controller cannot reach it.
@@ -75,7 +72,7 @@ pub(super) struct Trial<D> {
 
 impl<D: Subject> Trial<D> {
     pub(super) fn new(link: Link, seed: u64, plan: Plan, device: D) -> Self {
-        let (may_die, is_heard) = (plan.controller.death.is_some(), plan.is_heard);
+        let may_die = plan.controller.death.is_some();
         let wrong = format!("{}; {:?}", plan.device, plan.controller);
         let mut rig = rig(seed, plan);
         let staging = (!can_cut_dma(seed)).then(|| {
@@ -96,7 +93,6 @@ impl<D: Subject> Trial<D> {
             device,
             disk: None,
             neighbour,
-            is_heard,
             may_die,
             high: is_narrow(seed).then_some(1 << 32),
             _staging: staging,
@@ -112,7 +108,7 @@ impl<D: Subject> Trial<D> {
         for _ in 0..STEPS {
             let disk = self.disk();
             match random.below(32) {
-                29 | 30 if self.is_heard => self.brown_out(random),
+                29 | 30 => self.brown_out(random),
                 31 => self.sleep(random),
                 0 => self.pull(random),
                 1 => self.pull_soon(random),
@@ -140,6 +136,10 @@ impl<D: Subject> Trial<D> {
             0 => Parting::Flush,
             _ => Parting::FlushAndStop,
         };
+        if self.device.is_pulled() {
+            // It has gone, which its caller sees.
+            self.ledger.loss_told();
+        }
         let limit = limit(Policy::DEFAULT.flush);
         let leaving = self.call(limit, |rig| {
             rig.host.shutdown(parting, Duration::from_secs(5))
@@ -220,8 +220,15 @@ impl<D: Subject> Trial<D> {
             1 => &[Sense::BECOMING_READY, Sense::RESET],
             _ => &[Sense::BECOMING_READY, Sense::ABORTED, Sense::RESET],
         };
-        self.course.push(format!("brown-out: {}", says.len()));
-        self.device.brown_out(says);
+        // What it says once may be lost on the wire.
+        let loss = match random.below(4) {
+            0 => Some(StatusLoss::Silent),
+            1 => Some(StatusLoss::Damaged),
+            _ => None,
+        };
+        self.course
+            .push(format!("brown-out: {}, {loss:?}", says.len()));
+        self.device.brown_out(says, loss);
     }
 
     /// Nobody looks at the host for longer than any deadline of a read.
@@ -314,12 +321,9 @@ impl<D: Subject> Trial<D> {
         }
         if random.once_in(6) {
             // What has ended meanwhile has ended in time, however late it is seen. Over UAS without streams
-            // nothing ends: each command waits for the host to hear that the disk is ready.
-            let waits =
-                self.link == Link::High && self.rig.units_at(self.port)[0].usage == Usage::Uas;
-            let seconds = if waits { 8 } else { 30 };
-            self.course.push(format!("asleep for {seconds} s"));
-            self.rig.machine.advance(seconds * SECOND);
+            // nothing ends, and all is late: each command waits for the host to hear that the disk is ready.
+            self.course.push("asleep for 30 s".to_owned());
+            self.rig.machine.advance(30 * SECOND);
         }
         let mut ended = Vec::new();
         let limit = limit(Duration::from_secs(5 * 10));

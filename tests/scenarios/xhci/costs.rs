@@ -82,15 +82,15 @@ fn polling_costs_two_doorbells() {
 /// The wrapper and the data of a write share a pipe, and a doorbell.
 #[test]
 fn a_write_costs_two_doorbells_as_a_read_does() {
-    let kind = interrupting_by((Interrupts::Message, Signal::Message));
     let write = |rig: &mut Rig, disk, lba| {
         let written = rig.host.disk(disk).write(Lba(lba), &[0x5a; 8 * 512]);
         assert_eq!(written, Ok(()));
     };
-    assert_eq!(
-        accesses_of("writes", kind, Queueing::Eager, write),
-        (0, 400)
-    );
+    let kind = (usual(), Driver::default());
+    let (reads, writes) = accesses_of("writes", kind, Queueing::Eager, write);
+    assert_eq!(reads, 0);
+    // Twice as many events as of reads, of which the controller is told now and then.
+    assert!((200..=212).contains(&writes), "{writes} writes");
 }
 
 /// Status and data have a stream and a doorbell each; the commands of six requests share a pipe, and four

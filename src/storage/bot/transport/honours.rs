@@ -140,9 +140,11 @@ impl Transport {
         };
         let (status, moved) = match sensing {
             Sensing::Failure(moved) => (Status::Check(sense), moved),
-            // Nothing to say, as of every flush that went well (Linux weighs it so too).
+            // Nothing to say, as of every flush that went well (Linux weighs it so too). Where the answer has
+            // not come, it may have been that the flush failed.
             Sensing::Flush
-                if matches!(sense.verdict(), Verdict::Unexplained | Verdict::Unheard) =>
+                if matches!(end, End::Status(CswStatus::Passed, _))
+                    && matches!(sense.verdict(), Verdict::Unexplained | Verdict::Unheard) =>
             {
                 (Status::Good, 0)
             }

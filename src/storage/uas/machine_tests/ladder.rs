@@ -165,6 +165,89 @@ fn rung_2_a_unit_reset_kills_all_tags_of_that_unit_and_no_other() {
 }
 
 #[test]
+fn the_data_of_all_commands_of_a_unit_are_taken_back_before_it_is_reset() {
+    let mut machine = begun(Mode::Ready, &[(1, DataPhase::None), (2, READ)]);
+    machine.begin(tag(3), 1, READ);
+    drain(&mut machine);
+    let ready = |number| heard(StatusUnit::ReadReady(tag(number)));
+    check(
+        &mut machine,
+        &[
+            (ready(2), &[LISTEN, Action::QueueData(tag(2), 0)]),
+            (ready(3), &[LISTEN, Action::QueueData(tag(3), 0)]),
+            (Input::Late(tag(1)), &[abort_task(1)]),
+            (Input::Late(tag(ABORT)), &[Action::Recall(UasPipe::DataIn)]),
+            (data(2, Outcome::Cancelled, 512), &[]),
+            (data(3, Outcome::Cancelled, 0), &[]),
+            // Those of another unit are queued again.
+            (OPERATED, &[Action::QueueData(tag(3), 0), unit_reset()]),
+            (ready(2), &[LISTEN]),
+            (
+                heard(response(RESET, ResponseCode::Complete)),
+                &[
+                    failed(1, Cause::Timeout),
+                    failed(2, Cause::Neighbour),
+                    LISTEN,
+                ],
+            ),
+        ],
+    );
+}
+
+#[test]
+fn with_streams_the_data_of_a_units_commands_are_taken_back_before_it_is_reset_too() {
+    let mut machine = begun(Mode::Streams, &[(1, DataPhase::None), (2, WRITE)]);
+    machine.step(Input::Late(tag(1)));
+    assert_eq!(drain(&mut machine), [listen(ABORT), abort_task(1)]);
+    machine.step(Input::Late(tag(ABORT)));
+    assert_eq!(drain(&mut machine), [Action::Recall(UasPipe::DataOut)]);
+    assert!(machine.to_take_back(UasPipe::DataOut).contains(tag(2)));
+    machine.step(data(2, Outcome::Cancelled, 0));
+    assert_eq!(drain(&mut machine), [], "its pipe is not usable yet");
+    machine.step(OPERATED);
+    assert_eq!(drain(&mut machine), [listen(RESET), unit_reset()]);
+}
+
+#[test]
+fn a_unit_reset_waits_for_data_that_end_by_themselves_and_goes_out_once() {
+    let mut machine = begun(Mode::Ready, &[(1, DataPhase::None), (2, READ)]);
+    let ready = heard(StatusUnit::ReadReady(tag(2)));
+    check(
+        &mut machine,
+        &[
+            (ready, &[LISTEN, Action::QueueData(tag(2), 0)]),
+            // Its data are still to be seen.
+            (heard(good(2)), &[LISTEN, Action::Linger(tag(2))]),
+            (Input::Late(tag(1)), &[abort_task(1)]),
+            (Input::Late(tag(ABORT)), &[]),
+            (
+                data(2, Outcome::Complete, 4096),
+                &[ended(2, ScsiStatus::Good, 4096), unit_reset()],
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_command_that_is_aborted_gets_no_data_that_waited_for_their_pipe() {
+    let mut machine = begun(Mode::Ready, &[(1, READ), (2, READ)]);
+    let ready = |number| heard(StatusUnit::ReadReady(tag(number)));
+    check(
+        &mut machine,
+        &[
+            (ready(1), &[LISTEN, Action::QueueData(tag(1), 0)]),
+            (
+                data(1, Outcome::Stall, 0),
+                &[Action::ClearHalt(UasPipe::DataIn)],
+            ),
+            (ready(2), &[LISTEN]),
+            (Input::Late(tag(2)), &[abort_task(2)]),
+            (OPERATED, &[]),
+        ],
+    );
+}
+
+#[test]
 fn rung_3_a_unit_reset_that_fails_leaves_the_port_reset() {
     let reasons = [
         heard(response(RESET, ResponseCode::NotSupported)),

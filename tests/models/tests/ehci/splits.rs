@@ -2,6 +2,7 @@
 //!
 //! The probe stands for the device behind the hub: what reaches it came through the translator.
 
+use rootport_models::controller::ehci::Traits;
 use rootport_models::device::{Link, MILLISECOND, Reply};
 
 use crate::probe::{Habit, Probe, Seen};
@@ -199,4 +200,36 @@ fn a_split_completes_two_microframes_after_its_start() {
 #[should_panic(expected = "not from two microframes later on in the same frame")]
 fn a_split_ends_in_the_frame_of_its_start() {
     executes_interrupt(0x40, 0x5);
+}
+
+/// A split to hub 3, port 1, where the device is behind another one.
+fn executes_behind(hub: u8, port: u8) {
+    let probe = Probe::new(Link::High);
+    probe.state().packet = 64;
+    let raw = Raw::running(Traits {
+        translators: vec![(hub, port)],
+        ..Traits::default()
+    });
+    raw.plug(probe);
+    let mut queue = raw.linked(slow_bulk(1));
+    let buffer = raw.machine.coherent(4096);
+    let read = raw.submit(&mut queue, IN, buffer, 64);
+    raw.wait(read);
+}
+
+#[test]
+fn a_split_to_the_port_that_the_device_is_behind_is_made() {
+    executes_behind(3, 1);
+}
+
+#[test]
+#[should_panic(expected = "a split goes to port 1 of the hub 3")]
+fn a_split_to_another_hub_is_caught() {
+    executes_behind(4, 1);
+}
+
+#[test]
+#[should_panic(expected = "a split goes to port 1 of the hub 3")]
+fn a_split_to_another_port_is_caught() {
+    executes_behind(3, 2);
 }

@@ -203,6 +203,7 @@ impl Raw {
     }
 
     pub(crate) fn reset(&self) {
+        self.until(self.operational + 4, |status| status & 1 << 11 == 0);
         let command = self.read(self.operational);
         self.write(self.operational, command & !1);
         self.until(self.operational + 4, |status| status & 1 != 0);

@@ -34,6 +34,18 @@ fn a_narrow_write_is_refused() {
 }
 
 #[test]
+fn nothing_is_written_before_the_controller_is_ready_after_its_power_on() {
+    let raw = fresh(Traits {
+        not_ready_at_start: MILLISECOND,
+        ..Traits::default()
+    });
+    let command = raw.read(raw.operational);
+    breaks("xHCI 1.2 §5.4.2", || {
+        raw.write(raw.operational, command & !1)
+    });
+}
+
+#[test]
 fn a_low_half_wants_its_high_half_next() {
     let raw = after_reset();
     raw.write(raw.operational + 0x30, 0x4800_0000);

@@ -109,6 +109,11 @@ impl QueueHead {
         (self.words[2] >> 16 & 0x7f) as u8
     }
 
+    /// The port of the hub that the device is behind.
+    pub(super) fn hub_port(&self) -> u8 {
+        (self.words[2] >> 23 & 0x7f) as u8
+    }
+
     pub(super) fn mult(&self) -> u32 {
         self.words[2] >> 30
     }

@@ -6,6 +6,7 @@ use super::queue_head::Speed;
 use super::token::{Pid, Token, status};
 use super::translator::Job;
 use super::{Ehci, List, timing};
+use crate::broken::require;
 use crate::controller::Surroundings;
 use crate::device::Reply;
 
@@ -20,6 +21,14 @@ impl Ehci {
         list: List,
     ) -> Option<()> {
         let head = self.held.get(at)?.head;
+        let place = (head.hub(), head.hub_port());
+        require!(
+            self.traits.translators.is_empty() || self.traits.translators.contains(&place),
+            "EHCI 1.0 §3.6.2",
+            "a split goes to port {} of the hub {}, which the device is not behind",
+            place.1,
+            place.0
+        );
         let completes = head.token().has(status::COMPLETE_SPLIT);
         let microframe = self.operational.frame_index(around.now) & 7;
         match (list, completes) {

@@ -43,6 +43,9 @@ pub struct Traits {
     /// Every poll of an endpoint that has nothing to say is really made. Otherwise the model leaps
     /// to the moment when an answer is to be expected if nothing else is on the bus.
     pub exact_polls: bool,
+    /// The ports of hubs that full- and low-speed devices are behind, by hub address and port: a split to any
+    /// other one fails the run. Empty: any will do.
+    pub translators: Vec<(u8, u8)>,
 }
 
 impl Default for Traits {
@@ -65,6 +68,7 @@ impl Default for Traits {
             port_reset_end: MILLISECOND,
             advance_time: 250 * MICROSECOND,
             exact_polls: false,
+            translators: Vec::new(),
         }
     }
 }

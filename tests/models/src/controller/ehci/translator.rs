@@ -4,8 +4,8 @@
 //! and gives the result to a later complete-split. It keeps two control or bulk transactions at a
 //! time, and its slow bus does one after the other.
 //!
-//! It lives in the controller's model for now: any hub address has one translator, and the device is
-//! reached through [`Ehci::transact`] as the hub device passes it on. What a hub device will add: that
+//! It lives in the controller's model for now: any hub address has one translator
+//! ([`Traits::translators`](super::Traits::translators) can say which a test expects), and the device is reached through [`Ehci::transact`] as the hub device passes it on. What a hub device will add: that
 //! it *is* a hub of this address at high speed, one translator per port where it says so, and
 //! CLEAR_TT_BUFFER (here a new start-split of the same endpoint replaces an abandoned one).
 

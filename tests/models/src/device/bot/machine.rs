@@ -3,13 +3,16 @@
 use core::ops::Range;
 
 use super::super::base::{Answer, Given, Taken, Wire};
-use super::super::scsi::{Sense, Target};
+use super::super::scsi::{Sense, StatusLoss, Target};
 use super::super::setup::Setup;
 use super::super::{Nanoseconds, Violations};
 use super::busy::{Busy, Phase};
 use super::hook::{Action, Hook, Until};
 use super::plan::{Data, End, Plan, ShortEnd, Unwanted, fault, plan};
 use super::wire::CommandWrapper;
+
+/// Later than any test.
+const NEVER: Nanoseconds = Nanoseconds::MAX / 4;
 
 /// What Bulk-Only Mass Storage Reset does to a device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -162,6 +165,11 @@ impl BulkOnly {
         }
         let case = plan.case;
         self.bend(wire.now, &wrapper, &mut plan, packet);
+        match self.target.lose_status(plan.failure) {
+            Some(StatusLoss::Silent) => plan.shape.delay = NEVER,
+            Some(StatusLoss::Damaged) => plan.shape.signature = Some(*b"USBX"),
+            None => {}
+        }
         if wrapper.cdb.first() != Some(&0x03) {
             self.target.keep_sense(wrapper.lun, plan.failure);
         }
@@ -191,8 +199,11 @@ impl BulkOnly {
         if self.writes_broken && matches!(wrapper.cdb.first(), Some(0x2a | 0x8a)) {
             actions.push(Action::Fail(Sense::new(4, 0x44, 0x00)));
         }
+        // What a unit says once is not lost in its own device.
+        let tells = plan.failure.is_some_and(|sense| sense.is_attention());
         for action in actions {
             match action {
+                Action::Fail(_) | Action::HaltData | Action::StatusAsData(_) if tells => {}
                 Action::Hang(until) => {
                     self.idle = Some(Idle {
                         until,

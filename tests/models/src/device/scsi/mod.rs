@@ -25,5 +25,5 @@ pub use cdb::Extent;
 pub use discard::Provisioning;
 pub use image::{Image, pattern};
 pub use sense::{Registers, Sense};
-pub use target::{Command, Execution, Intent, Outcome, Target};
+pub use target::{Command, Execution, Intent, Outcome, StatusLoss, Target};
 pub use unit::{Attention, CacheLoss, Forced, LogicalUnit, Scripted, Timing};

@@ -82,6 +82,12 @@ impl Sense {
         }
     }
 
+    /// Whether it tells of something that was not this command's doing, once.
+    #[must_use]
+    pub const fn is_attention(&self) -> bool {
+        self.key == 6
+    }
+
     /// The same with the registers of an ATA command.
     #[must_use]
     pub const fn with(self, registers: Registers) -> Self {

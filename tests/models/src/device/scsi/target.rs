@@ -103,6 +103,15 @@ impl Command {
     }
 }
 
+/// How a status is lost on its way to the host. The device takes it for told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StatusLoss {
+    /// Nothing arrives.
+    Silent,
+    /// What arrives is no status.
+    Damaged,
+}
+
 /// Units behind one transport.
 #[derive(Debug)]
 pub struct Target {
@@ -112,6 +121,8 @@ pub struct Target {
     pub commands: Vec<Command>,
     /// What the host did wrong.
     pub violations: Violations,
+    /// The status of the next command that fails with a unit attention is lost so.
+    pub attention_loss: Option<StatusLoss>,
 }
 
 impl Target {
@@ -129,7 +140,14 @@ impl Target {
             units,
             commands: Vec::new(),
             violations,
+            attention_loss: None,
         }
+    }
+
+    /// How the status of a command that fails so, or ends well, is lost.
+    pub fn lose_status(&mut self, failure: Option<Sense>) -> Option<StatusLoss> {
+        let tells = failure.is_some_and(|sense| sense.is_attention());
+        self.attention_loss.take_if(|_| tells)
     }
 
     /// Executes a command up to the point where it needs data from the host.

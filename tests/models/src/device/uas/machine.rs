@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::super::base::{Taken, Wire};
-use super::super::scsi::{Execution, Intent, Sense, Target};
+use super::super::scsi::{Execution, Intent, Sense, StatusLoss, Target};
 use super::super::{Link, Nanoseconds, Violations};
 use super::fault::{Fault, Manners, TaskManner, What};
 use super::wire::{self, Unit};
@@ -406,6 +406,11 @@ impl Uas {
     /// The command at this place is over at the device: its status goes out.
     pub(super) fn end(&mut self, now: Nanoseconds, place: usize, failure: Option<Sense>) {
         let command = &mut self.commands[place];
+        match self.target.lose_status(failure) {
+            Some(StatusLoss::Silent) => command.what = Some(What::LoseStatus),
+            Some(StatusLoss::Damaged) => command.what = Some(What::BulkOnlyWords),
+            None => {}
+        }
         let tag = command.tag;
         let mut at = now;
         let mut bytes = match failure {
