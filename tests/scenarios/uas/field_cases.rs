@@ -278,7 +278,7 @@ fn field_case_38_a_small_pool_keeps_the_depth_down_and_the_log_says_what_is_shor
             let depth = rig.host.uas(disk).expect("it has nothing else").depth;
             let short = match usize::from(depth) {
                 DEPTH => "the table of Commands is full",
-                _ => "the pool is full",
+                _ => "the pool is too small",
             };
             let log = rig.machine.log();
             let told = format!("{depth} commands in flight at most: {short}");
