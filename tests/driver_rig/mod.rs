@@ -24,7 +24,7 @@ pub(crate) use recovery::{READ, script, with_disk};
 
 /// A machine with one controller, before a driver has it: its shape, what goes wrong with it, and how the
 /// driver is to be made.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Setting<Traits, Faults, Options> {
     pub(crate) machine: machine::Options,
     pub(crate) traits: Traits,
@@ -60,6 +60,14 @@ pub(crate) struct Rig<'s, D> {
     pub(crate) left: Vec<Event>,
     /// Called after each wait, as an interrupt handler would be.
     pub(crate) handler: Option<Box<dyn FnMut() + 's>>,
+}
+
+/// Moments at which a start may stand anywhere: close together at first, up to a second.
+pub(crate) fn moments_of_a_start() -> impl Iterator<Item = Duration> {
+    let next = |before: &u64| Some(before + 20 + before / 10);
+    let moments = std::iter::successors(Some(0), next);
+    let moments = moments.take_while(|microseconds| *microseconds < 1_000_000);
+    moments.map(Duration::from_micros)
 }
 
 /// How a transfer ended: token, outcome, bytes.
@@ -151,6 +159,21 @@ impl<'s, D: Driver> Rig<'s, D> {
             Event::Stopped(result) => Some(*result),
             _ => None,
         })
+    }
+
+    /// Stops a driver so long after it was told to start, and starts it again. Returns whether it ran by then.
+    pub(crate) fn stop_while_starting(&mut self, after: Duration) -> bool {
+        let now = self.now();
+        self.driver.start(&mut self.pool, now);
+        self.idle(after);
+        let runs = self.left.contains(&Event::Started(Ok(())));
+        self.left.clear();
+        assert_eq!(self.stop(), Ok(()), "after {after:?}");
+        self.pool.reclaim_controller(0);
+        assert_eq!(self.start(), Ok(()), "after {after:?}");
+        assert_eq!(self.stop(), Ok(()), "after {after:?}");
+        self.pool.reclaim_controller(0);
+        runs
     }
 
     pub(crate) fn device_result(&mut self, wanted: DeviceHandle) -> Result<(), HostError> {

@@ -1,8 +1,10 @@
 //! What a device or the bus gets wrong, on every kind of controller: it ends in a typed outcome, and the
 //! endpoint works again. What is about one kind alone is in its own `recovery`.
 
+use rootport::dma::{Class, Owner, Rules};
 use rootport::host::{
-    Devices, Endpoints, Event, HostError, Outcome, Report, RootPort, RootPorts, Sequence,
+    ControllerFault, Devices, Endpoints, Event, HostError, Outcome, Report, RootPort, RootPorts,
+    Sequence,
 };
 use rootport::time::Duration;
 use rootport::usb::setup::{Direction, SetupPacket};
@@ -12,7 +14,7 @@ use rootport_models::device::scsi::LogicalUnit;
 use rootport_models::device::{Disk, Link, Script};
 
 use super::{DiskRig, STATUS};
-use crate::rig::{Rig, Setting, assert_nothing_was_missed, with_running};
+use crate::rig::{Rig, Setting, assert_nothing_was_missed, with_rig, with_running};
 
 pub(crate) const READ: u8 = 0x28;
 
@@ -35,6 +37,39 @@ pub(crate) fn with_disk(
         assert_eq!(&rig.read_at(&mut disk, 0, 3)[..10], b"block zero");
         assert_nothing_was_missed(rig);
         assert_eq!(rig.close(disk.device), Ok(()));
+        assert_eq!(rig.stop(), Ok(()));
+    });
+}
+
+#[test]
+fn a_controller_that_finds_no_room_for_itself_keeps_none_of_it_and_starts_when_there_is_some() {
+    with_rig(Setting::default(), |rig| {
+        let mut held = Vec::new();
+        // Small pieces last, which come back first.
+        for (bytes, spare) in [(1 << 16, 1), (1 << 12, 2), (1 << 9, 0)] {
+            let rules = Rules::aligned(128);
+            let mut piece = || {
+                rig.pool
+                    .allocate(Owner::Host, Class::Bounce, bytes, rules)
+                    .ok()
+            };
+            held.extend(std::iter::from_fn(&mut piece));
+            for spared in held.split_off(held.len() - spare) {
+                rig.pool.free(spared);
+            }
+        }
+        let mut failed = 0;
+        loop {
+            let used = rig.pool.usage().used;
+            match rig.start() {
+                Ok(()) => break,
+                Err(fault) => assert_eq!(fault, ControllerFault::PoolExhausted),
+            }
+            assert_eq!(rig.pool.usage().used, used, "attempt {failed}");
+            rig.pool.free(held.pop().expect("it fits without them"));
+            failed += 1;
+        }
+        assert!(failed > 1, "{failed}");
         assert_eq!(rig.stop(), Ok(()));
     });
 }

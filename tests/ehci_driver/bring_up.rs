@@ -9,7 +9,9 @@ use rootport_models::controller::ehci::{Death, Faults, Traits};
 use rootport_models::device::scsi::LogicalUnit;
 use rootport_models::device::{Disk, Link, Script};
 
-use crate::rig::{DiskRig, Rig, STATUS, Setting, with_left_running, with_rig, with_running};
+use crate::rig::{
+    DiskRig, Rig, STATUS, Setting, moments_of_a_start, with_left_running, with_rig, with_running,
+};
 
 fn stick() -> Disk {
     Script::new()
@@ -172,4 +174,13 @@ fn an_error_of_the_system_bus_ends_the_controller_and_a_start_brings_it_back() {
         assert_eq!(&rig.read_at(&mut disk, 0, 8)[..10], b"block zero");
         assert_eq!(rig.stop(), Ok(()));
     });
+}
+
+#[test]
+fn a_controller_may_be_stopped_at_any_moment_of_its_start() {
+    for (name, traits) in shapes() {
+        let ran = moments_of_a_start()
+            .find(|after| with_rig(traits.clone(), |rig| rig.stop_while_starting(*after)));
+        assert!(ran.is_some(), "{name}");
+    }
 }

@@ -1,14 +1,17 @@
 //! Leaving: disks hold what was written, controllers reach no memory any more.
 
+use crate::controller::{self, Death, Faults};
 use crate::rig::{HIGH_PORT, ModelHost, Rig};
 use rootport::block::queue::Operation;
 use rootport::block::{BlockDevice, BlockError, Lba};
 use rootport::dma::DmaBuffer;
+use rootport::platform::Platform;
 use rootport::stack::{DiskState, Leaving, Parting};
 use rootport::time::Duration;
-use rootport_models::device::Script;
 use rootport_models::device::bot::{Action, Until, opcode};
 use rootport_models::device::scsi::{CacheLoss, LogicalUnit, Scripted, Sense};
+use rootport_models::device::{SECOND, Script};
+use rootport_models::machine::Options;
 
 const PATIENCE: Duration = Duration::from_secs(2);
 const GOOD: Leaving = Leaving {
@@ -64,6 +67,22 @@ fn the_pool_is_nobody_s_after_that() {
     // A device that is plugged in now reaches a controller that does not run.
     rig.plug(HIGH_PORT + 1, caching_stick().build());
     rig.machine.advance(1_000_000_000);
+}
+
+#[test]
+fn a_controller_that_may_still_reach_memory_is_told_of_also_when_nothing_was_plugged_in() {
+    for (can_cut_dma, quiet) in [(false, false), (true, true)] {
+        let mut faults = Faults::none();
+        faults.death = Some((3 * SECOND, Death::AllOnes));
+        let options = Options {
+            can_cut_dma,
+            ..Options::default()
+        };
+        let mut rig = Rig::faulty(options, controller::usual(), faults);
+        rig.run(Duration::from_secs(5));
+        let leaving = rig.host.shutdown(Parting::Flush, PATIENCE);
+        assert_eq!(leaving.quiet, quiet, "DMA can be cut: {can_cut_dma}");
+    }
 }
 
 #[test]
@@ -151,7 +170,7 @@ fn a_brake_stops_the_controller_in_the_middle_of_a_write_and_without_the_host() 
         let driver = rig.host.controller_mut(id).expect("it is there");
         let brake = driver.emergency_stop();
         let begin = rig.now();
-        assert!(brake.stop(|| rig.now()));
+        assert!(brake.stop(|| rig.host.platform().now()));
         assert!(rig.now() - begin < Duration::from_millis(100));
     };
     assert!(!arrives(pull));

@@ -7,8 +7,7 @@
 use rootport::Host;
 use rootport::block::queue::DiskId;
 use rootport::block::{BlockDevice, BlockError, Geometry, Lba};
-use rootport::host::Controller;
-use rootport::platform::Platform;
+use rootport::host::{Controller, ControllerFault};
 use rootport::stack::{DiskInfo, DiskState, Tables};
 use rootport::time::{Duration, Instant};
 use rootport::usb::ControllerState;
@@ -85,18 +84,48 @@ impl Rig {
         Self::on(machine, index, pool, driver)
     }
 
+    /// A rig whose pool has so many lines in its ledger.
+    pub(crate) fn with_ledger(options: Options, lines: usize) -> Self {
+        let machine = Machine::new(options);
+        let index = controller::add(&machine, controller::usual(), Faults::none());
+        Self::assembled(machine, index, (POOL, lines), Driver::default())
+            .expect("the model is a plausible controller")
+    }
+
     /// A rig on a controller that is in its machine already.
     pub(crate) fn on(machine: Machine, index: usize, pool: usize, driver: Driver) -> Self {
+        Self::try_on(machine, index, pool, driver).expect("the model is a plausible controller")
+    }
+
+    /// The same on a controller whose driver may refuse it.
+    pub(crate) fn try_on(
+        machine: Machine,
+        index: usize,
+        pool: usize,
+        driver: Driver,
+    ) -> Result<Self, ControllerFault> {
+        Self::assembled(machine, index, (pool, usize::MAX), driver)
+    }
+
+    fn assembled(
+        machine: Machine,
+        index: usize,
+        (pool, lines): (usize, usize),
+        driver: Driver,
+    ) -> Result<Self, ControllerFault> {
         let platform = ModelPlatform::new(&machine);
-        let driver = controller::drive(&machine, &platform, index, driver);
+        let driver = controller::try_drive(&machine, &platform, index, driver)?;
         let tables: &'static mut Tables<ModelController, 2, 16, 8, 8> =
             Box::leak(Box::new(Tables::new()));
         let region = platform.coherent_region(pool);
-        let mut host = Host::new(platform, region, tables.storage());
+        let mut storage = tables.storage();
+        let lines = lines.min(storage.pool.len());
+        storage.pool = &mut storage.pool[..lines];
+        let mut host = Host::new(platform, region, storage);
         host.add_controller(driver)
             .expect("there is room for a controller");
         host.start();
-        Self { machine, host }
+        Ok(Self { machine, host })
     }
 
     /// Plugs a device into a root port of the first controller, from 0.
@@ -271,9 +300,9 @@ impl Rig {
         self.host.pool_usage().used
     }
 
-    /// Virtual time.
+    /// Virtual time, which the platform's clock need not show.
     pub(crate) fn now(&self) -> Instant {
-        self.host.platform().now()
+        Instant::from_micros(self.machine.now() / 1_000)
     }
 
     /// The same, as time since the start.

@@ -1,10 +1,13 @@
 //! Controllers of every shape are taken over, run, and given back.
 
-use rootport::host::{HostController, PortProtocol, RootPort, RootPorts};
-use rootport_models::controller::xhci::{Firmware, Traits};
+use rootport::host::xhci::{Interrupts, Options};
+use rootport::host::{ControllerFault, HostController, PortProtocol, RootPort, RootPorts};
+use rootport::time::Duration;
+use rootport_models::controller::xhci::{Faults, Firmware, Traits};
+use rootport_models::device::{MILLISECOND, SECOND};
 use rootport_models::machine;
 
-use crate::rig::{Setting, with_rig, with_running};
+use crate::rig::{Setting, moments_of_a_start, with_rig, with_running};
 
 fn shapes() -> Vec<(&'static str, Setting)> {
     let above = machine::Options::above_4_gib();
@@ -77,4 +80,53 @@ fn a_firmware_that_keeps_the_controller_is_a_typed_error_after_a_second() {
         let took = rig.now().as_micros();
         assert!((1_000_000..1_010_000).contains(&took), "{took} us");
     });
+}
+
+/// As one that loads its firmware first: until then nothing may be written to it (xHCI 1.2 §5.4.2, CNR).
+#[test]
+fn a_controller_that_is_not_ready_yet_is_waited_for_before_anything_is_written() {
+    let slow = |time| Traits {
+        not_ready_at_start: time,
+        ..Traits::default()
+    };
+    with_rig(slow(300 * MILLISECOND), |rig| {
+        assert_eq!(rig.start(), Ok(()));
+        assert!(rig.now().as_micros() > 300_000);
+    });
+    let never = Setting {
+        traits: slow(SECOND),
+        faults: Faults {
+            never_ready: true,
+            ..Faults::none()
+        },
+        ..Setting::default()
+    };
+    with_rig(never, |rig| {
+        assert_eq!(rig.start(), Err(ControllerFault::ResetTimeout));
+        let took = rig.now().as_micros();
+        assert!((1_000_000..1_100_000).contains(&took), "{took} us");
+    });
+}
+
+#[test]
+fn an_interval_between_interrupts_that_no_register_holds_is_the_longest_there_is() {
+    let options = Options {
+        interrupts: Interrupts::Wired,
+        moderation: Duration::MAX,
+        ..Options::default()
+    };
+    let setting = Setting {
+        options,
+        ..Setting::default()
+    };
+    with_rig(setting, |rig| assert_eq!(rig.start(), Ok(())));
+}
+
+#[test]
+fn a_controller_may_be_stopped_at_any_moment_of_its_start() {
+    for (name, setting) in shapes() {
+        let ran = moments_of_a_start()
+            .find(|after| with_rig(setting.clone(), |rig| rig.stop_while_starting(*after)));
+        assert!(ran.is_some(), "{name}");
+    }
 }

@@ -217,6 +217,26 @@ fn a_refused_command_is_a_typed_error_of_that_device_alone() {
     }
 }
 
+/// Its context would be the other's, and its end would take the other's memory along.
+#[test]
+fn a_slot_that_is_in_use_is_not_given_to_another_device() {
+    let mut faults = Faults::none();
+    faults.given_slots.insert(3, 1);
+    with_running(faults, |rig| {
+        rig.machine.plug(0, 0, stick());
+        let mut disk = rig.disk(0);
+        let used = rig.pool.usage().used;
+        let second = attachment(RootPort(1), Speed::High);
+        let now = rig.now();
+        let device = rig.driver.open_device(&mut rig.pool, &second, now).unwrap();
+        assert_eq!(rig.device_result(device), Err(HostError::Refused(1)));
+        assert_eq!(rig.close(device), Ok(()));
+        assert_eq!(rig.pool.usage().used, used);
+        assert_eq!(&rig.read_at(&mut disk, 0, 1)[..10], b"block zero");
+        assert_eq!(rig.close(disk.device), Ok(()));
+    });
+}
+
 #[test]
 fn full_storage_and_a_full_pool_are_errors_of_one_request() {
     with_running(Traits::default(), |rig| {

@@ -49,6 +49,9 @@ const SCHEDULES_RUN: u32 = USBSTS::PSS::SET.value | USBSTS::ASS::SET.value;
 /// The command bits that enable them.
 const SCHEDULES_ENABLED: u32 = USBCMD::PSE::SET.value | USBCMD::ASE::SET.value;
 
+/// What is kept of the command that a controller is found with.
+const COMMAND_KEPT: u32 = USBCMD::RS::SET.value | 0xff << USBCMD::ITC.shift | SCHEDULES_ENABLED;
+
 /// How soon to look again at a register that is about to change. Policy: a microframe.
 const STEP: Duration = Duration::from_micros(125);
 
@@ -61,7 +64,8 @@ const LOOK_WIRED: Duration = Duration::from_secs(1);
 /// Where a start or stop stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
-    /// Schedules are to be as they were last told, before they are told something else.
+    /// A reset that is under way is to end, and schedules are to be as they were last told, before they are
+    /// told something else.
     Settle,
     /// Schedules are to stop.
     Schedules,
@@ -146,8 +150,6 @@ impl<B: Bus> Ehci<'_, B> {
 
     fn change_to(&mut self, goal: Goal, now: Instant) {
         self.forget();
-        let kept = USBCMD::RS::SET.value | USBCMD::ITC.val(0xff).value | SCHEDULES_ENABLED;
-        self.command = self.registers.read(USBCMD_REGISTER).get() & kept;
         self.enter(goal, Phase::Settle, now + SCHEDULES_TIMEOUT);
         self.attend_now();
     }
@@ -208,13 +210,17 @@ impl<B: Bus> Ehci<'_, B> {
         let (reached, fault) = match phase {
             // The run bits lie ten bits above the enable bits.
             Phase::Settle => {
+                let command = self.registers.read(USBCMD_REGISTER);
+                let is_resetting = command.is_set(USBCMD::HCRESET);
+                self.command = command.get() & COMMAND_KEPT;
                 let settled =
                     status.get() & SCHEDULES_RUN == (self.command & SCHEDULES_ENABLED) << 10;
-                if !settled && !halted && now >= until {
+                if !is_resetting && !settled && !halted && now >= until {
                     self.begin_halt(goal, now);
                     return Ok(());
                 }
-                (settled || halted, ControllerFault::HaltTimeout)
+                let reached = !is_resetting && (settled || halted);
+                (reached, ControllerFault::ResetTimeout)
             }
             Phase::Schedules => (
                 halted || status.get() & SCHEDULES_RUN == 0 || now >= until,
@@ -260,7 +266,10 @@ impl<B: Bus> Ehci<'_, B> {
             }
             (Phase::Reset, Goal::Stopped) => self.life = Life::Off,
             (Phase::Reset, Goal::Running) => {
-                self.set_up_memory(pool)?;
+                // It is told of its memory only when all of it is there.
+                let owner = Owner::Controller(self.index);
+                self.set_up_memory(pool)
+                    .inspect_err(|_| pool.reclaim(owner))?;
                 self.command = (USBCMD::RS::SET + USBCMD::ITC.val(1)).value;
                 self.write_command();
                 self.enter(goal, Phase::Run, now + RUN_TIMEOUT);

@@ -10,6 +10,8 @@
 //! moment, after which no copy is left either (§4.8); only if that has no effect is the controller
 //! given up.
 
+use tock_registers::LocalRegisterCopy;
+
 use super::Ehci;
 use super::controller::SCHEDULES_TIMEOUT;
 use super::endpoint::{Stage, Wait};
@@ -28,6 +30,8 @@ const DOORBELL_TIMEOUT: Duration = Duration::from_millis(10);
 /// How long the schedule may take to stop or to run after it was switched. No bound is given
 /// (`EHCI 1.0 §4.8`). Policy: as long as at a start.
 const SWITCH_TIMEOUT: Duration = SCHEDULES_TIMEOUT;
+
+type Command = LocalRegisterCopy<u32, USBCMD::Register>;
 
 /// Where the handshake stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -134,7 +138,7 @@ impl<B: Bus> Ehci<'_, B> {
                 }
                 // The controller takes the doorbell back with its answer; on some the status bit is
                 // lost, on others the bit is not set before the next interrupt is due.
-                let ringing = self.registers.read(USBCMD_REGISTER).is_set(USBCMD::IAAD);
+                let ringing = self.read_live_command()?.is_set(USBCMD::IAAD);
                 if !ringing {
                     self.answered();
                     self.doorbell = Doorbell::Quiet;
@@ -147,6 +151,7 @@ impl<B: Bus> Ehci<'_, B> {
             }
             Doorbell::Disabling(until) => {
                 if !self.asynchronous_runs() {
+                    self.read_live_command()?;
                     self.answered();
                     self.doorbell = Doorbell::Enabling(now + SWITCH_TIMEOUT);
                     self.command |= USBCMD::ASE::SET.value;
@@ -169,6 +174,14 @@ impl<B: Bus> Ehci<'_, B> {
     fn answered(&mut self) {
         self.answer_seen = false;
         self.replace_waits(Wait::Doorbell, None);
+    }
+
+    /// Reads the command register of a controller that was told to run. If that is not what it says, its
+    /// registers are out of reach, and zeros in them are no answer: nobody knows what it still does.
+    fn read_live_command(&self) -> Result<Command, ControllerFault> {
+        let command = self.registers.read(USBCMD_REGISTER);
+        let is_there = command.is_set(USBCMD::RS) && command.get() != u32::MAX;
+        is_there.then_some(command).ok_or(ControllerFault::Absent)
     }
 
     fn asynchronous_runs(&self) -> bool {

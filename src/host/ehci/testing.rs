@@ -36,8 +36,8 @@ struct State {
     stuck: bool,
     /// A reset does not end.
     endless_reset: bool,
-    /// Nothing answers.
-    gone: bool,
+    /// Nothing answers; this is what reads give.
+    silent: Option<u32>,
 }
 
 /// Registers that remember what was written.
@@ -62,7 +62,7 @@ impl FakeBus {
             high_speed: true,
             stuck: false,
             endless_reset: false,
-            gone: false,
+            silent: None,
         })))
     }
 
@@ -106,7 +106,12 @@ impl FakeBus {
     }
 
     pub(super) fn set_gone(&self) {
-        self.0.borrow_mut().gone = true;
+        self.0.borrow_mut().silent = Some(u32::MAX);
+    }
+
+    /// As a block that has lost its clock.
+    pub(super) fn set_unclocked(&self) {
+        self.0.borrow_mut().silent = Some(0);
     }
 
     /// What was written since the last call, by offset.
@@ -182,9 +187,10 @@ impl Bus for FakeBus {
     fn read32(&self, offset: usize) -> u32 {
         let mut state = self.0.borrow_mut();
         state.accesses += 1;
-        match state.words.get(offset / 4) {
-            Some(word) if !state.gone => *word,
-            _ => u32::MAX,
+        match (state.silent, state.words.get(offset / 4)) {
+            (Some(value), _) => value,
+            (None, Some(word)) => *word,
+            (None, None) => u32::MAX,
         }
     }
 
@@ -200,7 +206,7 @@ impl Bus for FakeBus {
         let mut state = self.0.borrow_mut();
         state.accesses += 1;
         state.written.push((offset, value));
-        if !state.gone {
+        if state.silent.is_none() {
             state.write(offset, value);
         }
     }

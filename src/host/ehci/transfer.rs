@@ -1,7 +1,7 @@
 //! One transfer in flight: how far the controller has come with it, and how it ended.
 //!
-//! Called by [`endpoint`](super::endpoint), which keeps the transfers of a queue in order. The only
-//! thing that is read from shared memory is tokens; each is believed only as far as the transfer
+//! Called by [`endpoint`](super::endpoint), which keeps the transfers of a queue in order. What is read
+//! from shared memory, tokens and what each qTD was made for, is believed only as far as the transfer
 //! that was submitted allows. `EHCI 1.0 §4.10.3`, `§4.15`.
 
 use super::queue::{Queue, Span};
@@ -131,13 +131,15 @@ impl TransferRecord {
         }
         let stages = u16::from(self.control);
         let data_end = self.span.count - stages;
+        // A bad controller may have written over what the qTDs were made for.
         let mut moved = 0_u32;
         for index in stages..self.done.min(data_end) {
-            moved += queue.read_planned(queue.after(self.span.first, index));
+            let planned = queue.read_planned(queue.after(self.span.first, index));
+            moved = moved.saturating_add(planned);
         }
         if (stages..data_end).contains(&self.done) {
             let planned = queue.read_planned(queue.after(self.span.first, self.done));
-            moved += planned.saturating_sub(token.read(TOKEN::BYTES));
+            moved = moved.saturating_add(planned.saturating_sub(token.read(TOKEN::BYTES)));
         }
         moved.min(self.length)
     }

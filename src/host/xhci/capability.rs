@@ -19,6 +19,10 @@ const PROTOCOLS: usize = 8;
 /// link leads forward by a word at least and at most 255 ids exist. Policy.
 const EXTENDED_LIMIT: usize = 256;
 
+/// The most bytes of scratchpads that are believed. Policy: more than any pool has, and few enough to be
+/// counted in 32 bits; chips want some pages of 4 KiB.
+const MOST_SCRATCHPADS: u64 = 1 << 30;
+
 /// Constants of one chip.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Parameters {
@@ -136,6 +140,8 @@ pub(super) fn probe<B: Bus>(bus: &B) -> Result<(Blocks<B>, Parameters), Controll
         legacy: None,
         protocols: [Protocol::NONE; PROTOCOLS],
     };
+    let scratchpads = parameters.scratchpads as u64 * page as u64;
+    plausible(scratchpads <= MOST_SCRATCHPADS, CapabilityField::PageSize)?;
     let start = 4 * features.read(HCCPARAMS1::XECP) as usize;
     extended(&window, start, &mut parameters);
     Ok((blocks, parameters))

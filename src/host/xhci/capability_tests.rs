@@ -119,6 +119,20 @@ fn the_high_bits_of_the_scratchpad_count_are_used() {
     assert_eq!(parameters.scratchpads, 33);
 }
 
+/// A product that wraps would lead the controller out of the pool.
+#[test]
+fn scratchpads_that_no_pool_holds_are_refused() {
+    for (page, scratchpads) in [(0x8000, 0x0000_00f0 | 1 << 21), (0x0200, 0xffff_ffff)] {
+        let window = Window::with(0x48, page);
+        window.set(0x08, scratchpads);
+        let refused = ControllerFault::Implausible(CapabilityField::PageSize);
+        assert_eq!(fault(&window), refused, "{page:#x}");
+    }
+    let window = Window::with(0x48, 0x0010);
+    window.set(0x08, 0xffff_ffff);
+    assert!(probe(&window).is_ok(), "1023 of 64 KiB");
+}
+
 #[test]
 fn nobody_on_the_bus_is_absent() {
     assert_eq!(fault(&Window::with(0, u32::MAX)), ControllerFault::Absent);

@@ -60,6 +60,8 @@ pub(super) enum Goal {
 pub(super) enum Step {
     /// The firmware gives up its ownership.
     HandOff,
+    /// A reset or a power-on that is under way ends: nothing may be written before (`xHCI 1.2 §5.4.2`, CNR).
+    Settle,
     /// The controller halts.
     Halt,
     /// The reset ends.
@@ -97,7 +99,15 @@ impl<B: Bus> HostController for Xhci<'_, B> {
     fn stop(&mut self, now: Instant) {
         self.base = None;
         self.forget_all();
-        self.begin(Goal::Stopped, Step::Halt, now);
+        let look = match self.phase {
+            // No register is read so early in a reset.
+            Phase::Moving {
+                step: Step::Reset, ..
+            } => self.wake,
+            _ => now,
+        };
+        self.begin(Goal::Stopped, Step::Settle, now);
+        self.wake = look;
     }
 
     #[inline]
@@ -155,6 +165,7 @@ impl<B: Bus> Xhci<'_, B> {
                 }
                 HAND_OFF_TIME
             }
+            Step::Settle => RESET_TIME,
             Step::Halt => {
                 registers.modify(
                     operational::USBCMD,
@@ -217,27 +228,35 @@ impl<B: Bus> Xhci<'_, B> {
             Step::HandOff => self
                 .legacy_block()
                 .is_none_or(|block| !block.read(legacy::SUPPORT).is_set(LEGACY::FIRMWARE_OWNED)),
+            Step::Settle => !self.is_resetting() && !status.is_set(USBSTS::CNR),
             Step::Halt => status.is_set(USBSTS::HALTED),
-            Step::Reset => {
-                let command = self.blocks.operational.read(operational::USBCMD);
-                !command.is_set(USBCMD::HCRST)
-            }
+            Step::Reset => !self.is_resetting(),
             Step::Ready => !status.is_set(USBSTS::CNR),
             Step::Run => !status.is_set(USBSTS::HALTED),
         })
+    }
+
+    fn is_resetting(&self) -> bool {
+        let command = self.blocks.operational.read(operational::USBCMD);
+        command.is_set(USBCMD::HCRST)
     }
 
     fn finish_step(&mut self, goal: Goal, step: Step, pool: &mut Pool<'_>, now: Instant) {
         match (goal, step) {
             (_, Step::HandOff) => {
                 self.silence_firmware();
-                self.begin(goal, Step::Halt, now);
+                self.begin(goal, Step::Settle, now);
             }
+            (_, Step::Settle) => self.begin(goal, Step::Halt, now),
             (_, Step::Halt) => self.begin(goal, Step::Reset, now),
             (_, Step::Reset) => self.begin(goal, Step::Ready, now),
             (Goal::Running, Step::Ready) => match self.install(pool) {
                 Ok(()) => self.begin(goal, Step::Run, now),
-                Err(fault) => self.arrive(goal, Err(fault)),
+                Err(fault) => {
+                    // It was told of nothing yet.
+                    pool.reclaim(Owner::Controller(self.controller));
+                    self.arrive(goal, Err(fault));
+                }
             },
             (Goal::Stopped, Step::Ready) => {
                 if let Some(block) = self.legacy_block() {
@@ -295,7 +314,8 @@ impl<B: Bus> Xhci<'_, B> {
         base.install(&self.blocks, extent);
         self.base = Some(base);
         let runtime = &self.blocks.runtime;
-        let units = self.options.moderation.as_micros() * MODERATION_PER_MICROSECOND;
+        let moderation = self.options.moderation.as_micros();
+        let units = moderation.saturating_mul(MODERATION_PER_MICROSECOND);
         let interval = IMOD::INTERVAL.val(units.min(0xffff) as u32);
         runtime.write(interrupter::IMOD, interval);
         let enable = match self.options.interrupts {
@@ -347,7 +367,7 @@ impl Step {
         match self {
             Self::HandOff => ControllerFault::FirmwareHolds,
             Self::Halt => ControllerFault::HaltTimeout,
-            Self::Reset | Self::Ready => ControllerFault::ResetTimeout,
+            Self::Settle | Self::Reset | Self::Ready => ControllerFault::ResetTimeout,
             Self::Run => ControllerFault::RunTimeout,
         }
     }

@@ -139,6 +139,8 @@ impl<B: Bus> Xhci<'_, B> {
             return Err(HostError::Refused(code::SUCCESS));
         }
         let tenant = place.and_then(|place| self.devices.get_mut(place));
+        // One that is in use is another device's, whatever the controller says.
+        let tenant = tenant.filter(|place| place.tenant == NO_ENDPOINT);
         tenant.ok_or(HostError::Refused(code::SUCCESS))?.tenant = index as u8;
         let device = self.devices.get_mut(index).ok_or(HostError::Stale)?;
         device.slot = slot;

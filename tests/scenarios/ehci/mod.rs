@@ -8,8 +8,8 @@ mod errors;
 mod left_running;
 mod shapes;
 
-use rootport::host::Controller;
 use rootport::host::ehci::{Ehci, EhciMemory, Interrupts};
+use rootport::host::{Controller, ControllerFault};
 use rootport_models::adapter::ModelPlatform;
 use rootport_models::device::Link;
 use rootport_models::machine::Machine;
@@ -97,14 +97,23 @@ pub(crate) fn drive(
     index: usize,
     driver: Driver,
 ) -> ModelController {
+    try_drive(machine, platform, index, driver).expect("the model is a plausible controller")
+}
+
+/// The same for a controller whose driver may refuse it.
+pub(crate) fn try_drive(
+    machine: &Machine,
+    platform: &ModelPlatform,
+    index: usize,
+    driver: Driver,
+) -> Result<ModelController, ControllerFault> {
     let memory: &'static mut EhciMemory<8, 32, 64> = Box::leak(Box::new(EhciMemory::new()));
-    let ehci = Ehci::new(platform.bus(index), index as u8, memory.slices(), driver);
-    let ehci = ehci.expect("the model is a plausible controller");
+    let ehci = Ehci::new(platform.bus(index), index as u8, memory.slices(), driver)?;
     if driver.interrupts != Interrupts::Polled {
         let half = ehci.interrupt_half();
         machine.on_interrupt(index, move || {
             half.acknowledge();
         });
     }
-    Controller::Ehci(ehci)
+    Ok(Controller::Ehci(ehci))
 }

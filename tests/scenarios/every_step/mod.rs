@@ -5,6 +5,7 @@
 //! are spread over the steps; one thing goes wrong there, and a [`Course`] asserts what must hold
 //! whatever goes wrong.
 
+mod clock;
 mod commands;
 mod control_requests;
 pub(crate) mod course;

@@ -11,8 +11,8 @@ mod stray_events;
 mod streams;
 mod super_speed;
 
-use rootport::host::Controller;
 use rootport::host::xhci::{Interrupts, Xhci, XhciMemory};
+use rootport::host::{Controller, ControllerFault};
 use rootport_models::adapter::ModelPlatform;
 use rootport_models::controller::xhci::{CompletionFault, Signal};
 use rootport_models::device::Link;
@@ -122,14 +122,23 @@ pub(crate) fn drive(
     index: usize,
     driver: Driver,
 ) -> ModelController {
+    try_drive(machine, platform, index, driver).expect("the model is a plausible controller")
+}
+
+/// The same for a controller whose driver may refuse it.
+pub(crate) fn try_drive(
+    machine: &Machine,
+    platform: &ModelPlatform,
+    index: usize,
+    driver: Driver,
+) -> Result<ModelController, ControllerFault> {
     let memory: &'static mut XhciMemory<8, 32, 64> = Box::leak(Box::new(XhciMemory::new()));
-    let xhci = Xhci::new(platform.bus(index), index as u8, memory.slices(), driver);
-    let xhci = xhci.expect("the model is a plausible controller");
+    let xhci = Xhci::new(platform.bus(index), index as u8, memory.slices(), driver)?;
     if driver.interrupts != Interrupts::Polled {
         let half = xhci.interrupt_half();
         machine.on_interrupt(index, move || {
             half.acknowledge();
         });
     }
-    Controller::Xhci(xhci)
+    Ok(Controller::Xhci(xhci))
 }

@@ -56,6 +56,30 @@ fn a_schedule_that_cannot_be_stopped_ends_the_controller() {
     });
 }
 
+/// Nobody knows what it still does in memory, where its registers cannot be seen.
+#[test]
+fn registers_that_read_as_zeros_answer_no_doorbell() {
+    for bell in [Bell::Answers, Bell::Deaf] {
+        bench(|bench| {
+            let (_, bulk_in, _) = bench.disk();
+            let data = [segment(0x2000, 512)];
+            bench.submit(bulk_in, &transfer(1, Direction::In, &data));
+            bench.bus.set_bell(bell);
+            bench.quiesce(bulk_in);
+            if bell == Bell::Deaf {
+                // The schedule has just been told to stop instead.
+                while bench.ehci.missed_doorbells() == 0 {
+                    assert_eq!(bench.poll(), None);
+                    bench.now = bench.ehci.next_deadline().max(bench.now);
+                }
+            }
+            bench.bus.set_unclocked();
+            let died = Event::Died(ControllerFault::Absent);
+            assert_eq!(bench.until_event(), died, "{bell:?}");
+        });
+    }
+}
+
 #[test]
 fn one_doorbell_serves_all_endpoints_of_a_device() {
     bench(|bench| {

@@ -63,6 +63,31 @@ fn a_short_data_stage_leads_straight_to_the_status_behind_it() {
     });
 }
 
+/// What a descriptor was made for is written down beside it, where a bad controller reaches it.
+#[test]
+fn a_controller_that_spoils_all_of_its_descriptors_moves_no_more_than_was_asked_for() {
+    bench(|bench| {
+        let device = bench.open();
+        let bulk_in = bench.endpoint(device, &bulk(1, Direction::In));
+        bench.ehci.configure(device, bench.now).unwrap();
+        bench.settled(device);
+        let data = [segment(0x2000, 0xf000)];
+        bench.submit(bulk_in, &transfer(1, Direction::In, &data));
+        bench
+            .walker
+            .walk(&[(1, IN, Answer::All), (1, IN, Answer::All)]);
+        let first = bench.walker.first() + 0x80;
+        for descriptor in (first..).step_by(64).take(4) {
+            bench.walker.memory.write32(descriptor + 0x3c, u32::MAX);
+        }
+        bench.walker.walk(&[(1, IN, Answer::Short(3))]);
+        let Some(Event::Transfer { actual, .. }) = bench.poll() else {
+            panic!("it has ended");
+        };
+        assert_eq!(actual, 0xf000);
+    });
+}
+
 #[test]
 fn a_transfer_appended_after_a_short_one_is_found() {
     bench(|bench| {

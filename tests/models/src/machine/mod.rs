@@ -34,7 +34,7 @@ use crate::device::{Nanoseconds, UsbDevice};
 use crate::memory::Moved;
 
 use interrupts::Interrupts;
-use world::{Seat, World, WorldGuard};
+use world::{LostRegisters, Seat, World, WorldGuard};
 
 /// What ends a wait of the driver before its time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -207,14 +207,29 @@ impl Machine {
         world.seats.push(Seat {
             controller,
             statistics: Statistics::default(),
+            lost: None,
         });
         world.seats.len() - 1
     }
 
+    /// The way to a controller's registers breaks behind so many reads: all later ones give `reads_as`, and
+    /// writes reach nothing. The controller itself works on, which its driver cannot know.
+    pub fn lose_registers(&self, controller: usize, after_reads: u64, reads_as: u32) {
+        self.world().seats[controller].lost = Some(LostRegisters {
+            after_reads,
+            reads_as,
+        });
+    }
+
     /// Plugs a device into a root port, counted from 0.
     pub fn plug(&self, controller: usize, port: usize, device: impl UsbDevice + 'static) {
+        self.plug_boxed(controller, port, Box::new(device));
+    }
+
+    /// The same with a device of any kind.
+    pub fn plug_boxed(&self, controller: usize, port: usize, device: Box<dyn UsbDevice>) {
         self.world().with(controller, |seat, around| {
-            seat.controller.plug(around, port, Box::new(device));
+            seat.controller.plug(around, port, device);
         });
     }
 
@@ -240,12 +255,19 @@ impl Machine {
         self.take_interrupts();
     }
 
-    /// Lets time pass until something happens that the driver may see, at the latest until `until`.
+    /// Lets time pass until something happens that the driver may see, at the latest until the clock shows
+    /// `until`.
     ///
     /// # Panics
     /// If `until` is the end of time, and nothing will ever happen.
     pub fn wait(&self, until: Nanoseconds) {
-        self.world().wait(until);
+        let mut world = self.world();
+        let until = match until {
+            Nanoseconds::MAX => until,
+            _ => until.saturating_sub(world.clock_ahead()),
+        };
+        world.wait(until);
+        drop(world);
         self.take_interrupts();
     }
 
@@ -298,9 +320,22 @@ impl Machine {
         let mut world = self.world();
         let until = world.now + 50;
         world.advance(until);
+        world.clock_looks += 1;
         drop(world);
         self.take_interrupts();
-        self.now()
+        let world = self.world();
+        world.now + world.clock_ahead()
+    }
+
+    /// After so many looks at it the clock shows so much more than has passed.
+    pub fn jump_clock(&self, after_looks: u64, ahead: Nanoseconds) {
+        self.world().clock_jump = Some((after_looks, ahead));
+    }
+
+    /// How often the driver has looked at the clock.
+    #[must_use]
+    pub fn clock_looks(&self) -> u64 {
+        self.world().clock_looks
     }
 
     /// Takes all DMA away from a controller: whether the platform can.

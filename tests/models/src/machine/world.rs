@@ -13,6 +13,25 @@ use crate::random::Random;
 pub(super) struct Seat {
     pub(super) controller: Box<dyn Controller>,
     pub(super) statistics: Statistics,
+    /// When its registers are out of reach, if ever.
+    pub(super) lost: Option<LostRegisters>,
+}
+
+/// The way to a controller's registers breaks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LostRegisters {
+    /// Behind so many reads.
+    pub(super) after_reads: u64,
+    /// What reads give from then on.
+    pub(super) reads_as: u32,
+}
+
+impl Seat {
+    /// What reads give, if the registers are out of reach.
+    fn reads_as(&self) -> Option<u32> {
+        let lost = self.lost?;
+        (self.statistics.reads > lost.after_reads).then_some(lost.reads_as)
+    }
 }
 
 /// A device in its place: controller and port.
@@ -32,6 +51,9 @@ pub(crate) struct World {
     pub(super) log: Vec<String>,
     /// Rails without power, and what is on them.
     pub(super) dark: BTreeMap<u8, Vec<Placed>>,
+    pub(super) clock_looks: u64,
+    /// After so many looks the clock is so far ahead of the time.
+    pub(super) clock_jump: Option<(u64, Nanoseconds)>,
 }
 
 /// The locked world. If a rule is broken while it is held, the machine goes silent, so that
@@ -79,6 +101,16 @@ impl World {
             broken: false,
             log: Vec::new(),
             dark: BTreeMap::new(),
+            clock_looks: 0,
+            clock_jump: None,
+        }
+    }
+
+    /// How much more the clock shows than has passed.
+    pub(super) fn clock_ahead(&self) -> Nanoseconds {
+        match self.clock_jump {
+            Some((after, ahead)) if self.clock_looks > after => ahead,
+            _ => 0,
         }
     }
 
@@ -114,6 +146,9 @@ impl World {
         let inside = offset + width.bytes() <= self.seats[controller].controller.length();
         if self.broken || !inside {
             return ones;
+        }
+        if let Some(value) = self.seats[controller].reads_as() {
+            return value & ones;
         }
         self.memory.disturb();
         self.with(controller, |seat, around| match value {

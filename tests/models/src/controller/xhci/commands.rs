@@ -50,6 +50,8 @@ struct Current {
     input: Option<Vec<u8>>,
     life: u64,
     fault: Option<CompletionFault>,
+    /// The slot that it says it gave, without giving one.
+    given: Option<u8>,
     addressing: Option<Addressing>,
 }
 
@@ -175,6 +177,7 @@ impl Xhci {
         };
         let life = self.next_life();
         let mut fault = self.faults.commands.remove(&self.commands.count);
+        let given = self.faults.given_slots.remove(&self.commands.count);
         self.commands.count += 1;
         if trb.kind() == kind::STOP_ENDPOINT && self.faults.stops_hang != 0 {
             self.faults.stops_hang -= 1;
@@ -190,6 +193,7 @@ impl Xhci {
             input,
             life,
             fault,
+            given,
             addressing: None,
         });
     }
@@ -201,8 +205,9 @@ impl Xhci {
         if !self.is_running() {
             return;
         }
-        let outcome = match current.fault {
-            Some(CompletionFault::Code(code)) => Ok(Answer::of_slot(code, current.trb.slot())),
+        let outcome = match (current.fault, current.given) {
+            (Some(CompletionFault::Code(code)), _) => Ok(Answer::of_slot(code, current.trb.slot())),
+            (_, Some(slot)) => Ok(Answer::of_slot(code::SUCCESS, slot)),
             _ => self.execute(around, &mut current),
         };
         self.commands.current = Some(current);

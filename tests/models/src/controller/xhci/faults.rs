@@ -47,6 +47,8 @@ pub struct Faults {
     pub training_fails: bool,
     /// The n-th command since power-on ends so.
     pub commands: BTreeMap<u64, CompletionFault>,
+    /// The n-th command since power-on is not carried out, and says that it went well and gave this slot.
+    pub given_slots: BTreeMap<u64, u8>,
     /// This many Stop Endpoint commands, from the first on, never complete.
     pub stops_hang: u64,
     /// The n-th TD of an endpoint address (bit 7: IN; endpoint 0 counts each stage), of any device,

@@ -139,6 +139,9 @@ impl Xhci {
     pub fn new(traits: Traits, faults: Faults) -> Self {
         let mut agenda = Agenda::default();
         faults.plan(&mut agenda);
+        if traits.not_ready_at_start != 0 {
+            agenda.add(traits.not_ready_at_start, Due::Ready);
+        }
         Self {
             operational: Operational::at_power_on(&traits),
             legacy: Legacy::new(traits.firmware),

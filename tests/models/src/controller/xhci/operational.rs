@@ -52,9 +52,12 @@ impl Operational {
             odd_command: odd * ODD_COMMAND,
             odd_config: odd * ODD_CONFIG,
         };
+        if traits.not_ready_at_start != 0 {
+            new.status |= NOT_READY;
+        }
         if traits.running_at_start {
             new.command = RUN | INTERRUPTER_ENABLE;
-            new.status = 0;
+            new.status &= !HALTED;
         }
         new
     }

@@ -113,6 +113,8 @@ pub struct Traits {
     pub reset_time: Nanoseconds,
     /// How long the controller is not ready after HCRST (CNR).
     pub not_ready_time: Nanoseconds,
+    /// How long it is not ready after power-on, as one that loads its firmware first.
+    pub not_ready_at_start: Nanoseconds,
     /// How long it takes to halt.
     pub halt_time: Nanoseconds,
     /// How long a root port's reset takes.
@@ -166,6 +168,7 @@ impl Default for Traits {
             odd_reserved_bits: true,
             reset_time: 200 * MICROSECOND,
             not_ready_time: 2 * MILLISECOND,
+            not_ready_at_start: 0,
             halt_time: 500 * MICROSECOND,
             port_reset_time: 50 * MILLISECOND,
             training_time: 20 * MILLISECOND,
@@ -232,6 +235,7 @@ impl Traits {
             slot_types: [0, 3],
             speed_after_reset: true,
             not_ready_time: 120 * MILLISECOND,
+            not_ready_at_start: 45 * MILLISECOND,
             firmware: Firmware::Releases(30 * MILLISECOND),
             running_at_start: true,
             signal: Signal::Message,
