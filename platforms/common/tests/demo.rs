@@ -6,7 +6,7 @@ use board_common::demo::buffers::Buffers;
 use board_common::demo::disk::{Access, Disk};
 use board_common::demo::options::{Mode, Options};
 use board_common::demo::partitions::{self, Partition, Purpose};
-use board_common::demo::{examine, sectors};
+use board_common::demo::{examine, offsets, sectors};
 use board_common::power::Reason;
 use gpt_disk_io::gpt_disk_types::{MasterBootRecord, MbrPartitionRecord, U32Le};
 use hadris_fat::FatOptions;
@@ -229,6 +229,50 @@ fn the_scratch_partition_ends_up_with_the_pattern() {
     run(&mut disk, Mode::Demo).unwrap();
     let second = &disk.bytes[SCRATCH_START as usize + 8..][..8];
     assert_eq!(second, 0x3c6e_f372_fe94_f82a_u64.to_le_bytes());
+}
+
+/// The pieces of every offset, one behind the other, are the pattern; nothing else is written.
+#[test]
+fn pieces_from_every_offset_make_one_pattern() {
+    for block in [512, 4096] {
+        let mut disk = Memory::new(block);
+        let result = every_offset(&mut disk, 5);
+        assert_eq!(result, Ok(()), "blocks of {block} bytes");
+        let (before, rest) = disk.bytes.split_at(5 * block);
+        let (pattern, after) = rest.split_at(64 * 15 * block);
+        assert!(before.iter().chain(after).all(|byte| *byte == 0));
+        for (word, place) in pattern.chunks_exact(8).zip(1_u64..) {
+            assert_eq!(
+                word,
+                place.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes()
+            );
+        }
+    }
+}
+
+#[test]
+fn a_piece_that_fails_is_named_by_its_offset() {
+    let mut disk = Memory::new(512);
+    // Behind 15 blocks of offset 0 come 1 and 3 of offset 1.
+    disk.bad = Some(15 + 4);
+    let result = every_offset(&mut disk, 0).unwrap_err();
+    assert!(result.starts_with("offset 1, 5632 bytes: "), "{result}");
+}
+
+fn every_offset(disk: &mut Memory, first: u64) -> Result<(), String> {
+    let options = Options {
+        mode: Mode::Offsets,
+        first,
+        ..Options::default()
+    };
+    let mut transfer = vec![0; 1 << 20];
+    let mut buffers = Buffers {
+        transfer: &mut transfer,
+        window: &mut [],
+        block: &mut [],
+    };
+    let mut disk = Disk::new(disk, Access::ReadWrite).unwrap();
+    offsets::run(&mut disk, 0, &options, &mut buffers).map_err(|reason| reason.to_string())
 }
 
 #[test]

@@ -13,6 +13,7 @@
 //! | [`sectors`] | a partition as a file system wants it |
 //! | [`files`] | list, sum up, copy |
 //! | [`places`] | blocks by their numbers: sums, errors, a pattern |
+//! | [`offsets`] | buffers at every place in a cache line |
 //! | [`discard`] | blocks unmapped, and filled by WRITE SAME |
 //! | [`checksum`] | CRC-32, in pieces |
 //! | [`throughput`], [`scratch`] | the scratch partition: a table, a pattern |
@@ -24,6 +25,7 @@ pub mod checksum;
 pub mod discard;
 pub mod disk;
 pub mod files;
+pub mod offsets;
 pub mod options;
 pub mod partitions;
 pub mod payload;

@@ -27,6 +27,8 @@ pub enum Mode {
     Scan,
     /// A pattern written and read back, wherever the host says.
     Pattern,
+    /// The same in small pieces, with buffers at every place in a cache line.
+    Offsets,
     /// Blocks unmapped, and others filled by WRITE SAME, wherever the host says.
     Discard,
     /// A panic on purpose, while a disk is read.
@@ -41,7 +43,7 @@ impl Mode {
     pub const fn writes(self) -> bool {
         matches!(
             self,
-            Self::Demo | Self::Bench | Self::Pattern | Self::Discard
+            Self::Demo | Self::Bench | Self::Pattern | Self::Offsets | Self::Discard
         )
     }
 }
@@ -241,6 +243,7 @@ fn mode(word: &str) -> Option<Mode> {
         "hello" => Mode::Hello,
         "scan" => Mode::Scan,
         "pattern" => Mode::Pattern,
+        "offsets" => Mode::Offsets,
         "discard" => Mode::Discard,
         "panic" => Mode::Panic,
         "fault" => Mode::Fault,

@@ -71,13 +71,15 @@ fn word(at: u64) -> [u8; 8] {
     (at / 8 + 1).wrapping_mul(FACTOR).to_le_bytes()
 }
 
-fn fill(piece: &mut [u8], at: u64) {
+/// Fills a piece, of whole words, with the pattern from byte `at` on.
+pub(super) fn fill(piece: &mut [u8], at: u64) {
     for (index, bytes) in piece.chunks_exact_mut(8).enumerate() {
         bytes.copy_from_slice(&word(at + 8 * index as u64));
     }
 }
 
-fn check(piece: &[u8], at: u64) -> Result<(), Reason> {
+/// Whether a piece, of whole words, is the pattern's from byte `at` on.
+pub(super) fn check(piece: &[u8], at: u64) -> Result<(), Reason> {
     for (index, bytes) in piece.chunks_exact(8).enumerate() {
         let at = at + 8 * index as u64;
         if bytes != word(at) {

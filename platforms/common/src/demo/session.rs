@@ -20,6 +20,7 @@ use super::buffers::Buffers;
 use super::discard;
 use super::disk::{Access, Disk};
 use super::examine;
+use super::offsets;
 use super::options::{Exit, Mode, Options};
 use super::payload;
 use super::places::{self, Span};
@@ -156,6 +157,7 @@ impl<P: Platform, C: Driver> Session<'_, '_, '_, P, C> {
         match options.mode {
             Mode::Raw => places::sum(&mut disk, number, options, buffers),
             Mode::Scan => places::scan(&mut disk, number, options, buffers),
+            Mode::Offsets => offsets::run(&mut disk, number, options, buffers),
             Mode::Pattern => places::write_pattern(&mut disk, number, options, buffers),
             _ => examine(&mut disk, number, options, buffers, self.tools.clock),
         }?;

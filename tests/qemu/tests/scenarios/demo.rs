@@ -1,9 +1,12 @@
-//! The demo and its reading part, on both xHCI controllers and both kinds of partition table.
+//! The demo and its reading part, on every controller and both kinds of partition table; and the smallest things
+//! that a request can get wrong, at every place of a buffer.
 
-use rootport_qemu_tests::Bench;
+use rootport_qemu_tests::{Bench, listen};
 use xtask::demo::verdict::Verdict;
 use xtask::disk::{DemoDisk, Table};
 use xtask::qemu::{Access, UsbDisk};
+
+use crate::odd_disks::sparse;
 
 #[test]
 fn the_whole_demo_is_true_on_qemu_xhci() {
@@ -13,6 +16,11 @@ fn the_whole_demo_is_true_on_qemu_xhci() {
 #[test]
 fn the_whole_demo_is_true_on_nec_usb_xhci() {
     whole_demo("demo-nec-usb-xhci", "nec-usb-xhci", Table::Mbr);
+}
+
+#[test]
+fn the_whole_demo_is_true_on_usb_ehci() {
+    whole_demo("demo-ehci", "ehci", Table::Mbr);
 }
 
 #[test]
@@ -69,4 +77,44 @@ fn without_a_disk_the_demo_ends_in_words() {
         error.to_string().starts_with("the board failed: "),
         "{error}"
     );
+}
+
+/// Reads and writes with buffers at every offset, caches on and maintained: the image compares each piece and what
+/// lies beside it, and the whole pattern is on the disk.
+fn every_offset(board: &str, controller: &str) {
+    const FIRST: u64 = 64;
+    let image = sparse(16 << 20);
+    let disk = UsbDisk::new("disk0", image.path(), Access::ReadWrite);
+    let bench = Bench::of(board, controller).unwrap();
+    let words = format!("rootport.mode=offsets rootport.first={FIRST}");
+    let log = format!("offsets-{controller}");
+    let mut machine = bench.setup(&words, &[&disk]).unwrap().start(&log).unwrap();
+    let transcript = listen(&mut machine).unwrap();
+    let told = transcript.only("offsets").unwrap();
+    assert_eq!(told.value("offsets").unwrap(), "64");
+    let bytes: usize = told.value("bytes").unwrap().parse().unwrap();
+    assert_eq!(bytes, 64 * 15 * 512);
+    let all = std::fs::read(image.path()).unwrap();
+    let (before, rest) = all.split_at(FIRST as usize * 512);
+    let (pattern, after) = rest.split_at(bytes);
+    assert!(before.iter().chain(after).all(|byte| *byte == 0));
+    for (word, place) in pattern.chunks_exact(8).zip(1_u64..) {
+        let wanted = place.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_le_bytes();
+        assert_eq!(word, wanted, "word {place}");
+    }
+}
+
+#[test]
+fn buffers_at_every_offset_are_moved_to_the_byte_on_qemu_xhci() {
+    every_offset("qemu-virt", "qemu-xhci");
+}
+
+#[test]
+fn buffers_at_every_offset_are_moved_to_the_byte_on_usb_ehci() {
+    every_offset("qemu-virt", "ehci");
+}
+
+#[test]
+fn buffers_at_every_offset_are_moved_to_the_byte_on_the_pc() {
+    every_offset("orangepi-pc", "ehci1");
 }

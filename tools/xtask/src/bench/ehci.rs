@@ -113,6 +113,8 @@ impl Runs {
         Ok(vec![
             figure("empty poll, one controller; virt", alone).at_most(POLL + POLL_MORE),
             figure("empty poll, more for each idle controller; virt", more).at_most(POLL_MORE),
+            figure("empty poll, eight controllers; virt", crowded)
+                .at_most(POLL + (IDLE + 1) as f64 * POLL_MORE),
             figure(
                 "empty poll, the chip's four controllers; orangepi-pc",
                 board,

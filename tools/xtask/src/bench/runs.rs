@@ -40,7 +40,7 @@ pub(super) const COUNTED: [&str; 2] = ["-icount", "shift=0"];
 /// The same for a core that never sleeps.
 pub(super) const COUNTED_AWAKE: [&str; 2] = ["-icount", "shift=0,sleep=off"];
 /// Idle controllers of the run that has some.
-pub const IDLE: usize = 3;
+pub const IDLE: usize = 7;
 /// How many times the loads' shortest length a timed run has.
 const LONG: u32 = 10;
 /// Policy: the longest load takes seconds, on a busy machine a minute.

@@ -15,7 +15,7 @@ use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use tempfile::TempPath;
 
 use super::{sparse, tools};
@@ -99,10 +99,22 @@ pub fn make(card: &Path, build: &str, image: &[u8], address: u64) -> Result<()> 
     File::create_new(&new)?.set_len(CARD_LENGTH)?;
     tools::partition(&new, &partition_script())?;
     sparse::copy((&volume, 0), (&new, FAT_START), FAT_LENGTH)?;
-    let mut file = File::options().write(true).open(&new)?;
-    file.seek(SeekFrom::Start(U_BOOT_START))?;
-    file.write_all(&fs::read(u_boot)?)?;
+    write_u_boot(&new, &fs::read(u_boot)?)?;
     fs::rename(&new, card).with_context(|| format!("cannot write {}", card.display()))
+}
+
+/// Puts U-Boot where the boot ROM looks for it, in front of the partition.
+fn write_u_boot(card: &Path, u_boot: &[u8]) -> Result<()> {
+    let room = FAT_START - U_BOOT_START;
+    ensure!(
+        u_boot.len() as u64 <= room,
+        "U-Boot has {} bytes, and {room} fit in front of the card's partition: let FAT_START be greater",
+        u_boot.len()
+    );
+    let mut file = File::options().write(true).open(card)?;
+    file.seek(SeekFrom::Start(U_BOOT_START))?;
+    file.write_all(u_boot)?;
+    Ok(())
 }
 
 fn partition_script() -> String {
@@ -190,6 +202,19 @@ mod tests {
         let gone = copy.path();
         drop(copy);
         assert!(!gone.exists());
+    }
+
+    #[test]
+    fn a_u_boot_that_would_reach_into_the_partition_is_not_written() {
+        let work = tempfile::tempdir().unwrap();
+        let path = work.path().join("card.img");
+        fs::write(&path, b"as it was").unwrap();
+        let room = (FAT_START - U_BOOT_START) as usize;
+        let error = write_u_boot(&path, &vec![1; room + 1]).unwrap_err();
+        assert!(error.to_string().contains("FAT_START"), "{error}");
+        assert_eq!(fs::read(&path).unwrap(), b"as it was");
+        write_u_boot(&path, &vec![1; room]).unwrap();
+        assert_eq!(path.metadata().unwrap().len(), FAT_START);
     }
 
     #[test]
