@@ -7,6 +7,9 @@ use crate::controller::{Faults, LINKS};
 use crate::rig::disk_at;
 use rootport_models::device::{BothScript, Link, SECOND};
 
+/// Where the specification asks for a time without requests: behind a reset and behind an address.
+const RECOVERY_TIMES: [&str; 2] = ["USB 2.0 §7.1.7.5", "USB 2.0 §9.2.6.3"];
+
 const HOUR: u64 = 3600 * SECOND;
 
 /// Runs with a jump behind so many looks. Returns whether all was good, or `None` if the run was over by then.
@@ -14,10 +17,20 @@ fn jump_after(looks: u64, link: Link, uas: bool) -> Option<bool> {
     let mut course = Course::new(link, looks, Faults::none());
     let at = course.rig.machine.clock_looks() + looks;
     course.rig.machine.jump_clock(at, HOUR);
-    let results = match uas {
-        false => course.run(&disk_at(link).build()),
-        true => course.run(&BothScript::new().speed(link).build()),
+    let (results, faults) = match uas {
+        false => {
+            let disk = disk_at(link).build();
+            (course.run(&disk), disk.faults())
+        }
+        true => {
+            let disk = BothScript::new().speed(link).build();
+            (course.run(&disk), disk.faults())
+        }
     };
+    // What the device was to be given time for has passed by the clock, and by no other.
+    for fault in faults.take() {
+        assert!(RECOVERY_TIMES.contains(&fault.section), "{fault}");
+    }
     let is_over = course.rig.machine.clock_looks() <= at;
     if is_over {
         course.rig.machine.jump_clock(u64::MAX, 0);

@@ -6,6 +6,7 @@
 use super::interrupts::{PORT_CHANGE, ROLLOVER, SOURCES};
 use super::{Due, Ehci, Faults, Traits};
 use crate::controller::Surroundings;
+use crate::device::{MILLISECOND, Nanoseconds};
 use crate::memory::Memory;
 
 /// Bytes of the boot loader's memory: a frame list, then its queue heads.
@@ -31,17 +32,20 @@ pub enum Left {
     Interrupting,
     /// It stopped at an error of the system's bus, which nobody has acknowledged.
     Failed,
+    /// It is in its reset for so long after power-on.
+    Resetting(Nanoseconds),
 }
 
 impl Left {
-    /// All of them.
-    pub const ALL: [Self; 6] = [
+    /// All of them; the reset ends some time after half a second.
+    pub const ALL: [Self; 7] = [
         Self::Running,
         Self::PeriodicOnly,
         Self::DoorbellRung,
         Self::PortInReset,
         Self::Interrupting,
         Self::Failed,
+        Self::Resetting(510 * MILLISECOND),
     ];
 }
 
@@ -90,6 +94,7 @@ impl Ehci {
                 self.raise(around, PORT_CHANGE);
             }
             Left::Failed => self.host_system_error(around),
+            Left::Resetting(time) => self.leave_resetting(around, time),
         }
     }
 }

@@ -339,6 +339,14 @@ impl Ehci {
         }
     }
 
+    /// Somebody has stopped it and begun its reset, which ends at this moment.
+    pub(super) fn leave_resetting(&mut self, around: &Surroundings<'_>, end: Nanoseconds) {
+        self.operational.stop(around.now);
+        self.forget_schedules();
+        self.operational.command = RESET;
+        self.agenda.add(end, Due::ResetDone);
+    }
+
     /// HCRESET has cleared: everything is at its default.
     pub(super) fn reset_is_done(&mut self, around: &mut Surroundings<'_>) {
         self.operational = Operational::at_power_on(&self.traits);
