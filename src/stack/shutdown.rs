@@ -46,8 +46,13 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     /// where it can.
     pub fn shutdown(&mut self, parting: Parting, timeout: Duration) -> Leaving {
         let mut unflushed = None;
+        let dirty = UnitSet::of(self.units, has_unflushed);
         for index in 0..self.units.len() as u8 {
             let Some(disk) = self.usable_disk(index) else {
+                // It may have been pulled while another one was flushed.
+                if dirty.contains(index) {
+                    unflushed = unflushed.or(self.gone_disk(index));
+                }
                 continue;
             };
             if self.needs_flush(disk)
@@ -108,12 +113,47 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         Some(DiskId { index, generation })
     }
 
-    /// Whether a disk may hold writes in its cache, or has lost some and nobody was told.
-    fn needs_flush(&self, disk: DiskId) -> bool {
-        let needs = |entry: &UnitEntry| {
-            entry.durability.is_dirty() || entry.durability.epoch() != entry.seen
+    /// A disk that cannot be flushed any more, and why.
+    fn gone_disk(&self, index: u8) -> Option<(DiskId, BlockError)> {
+        let entry = self.units.get(usize::from(index))?;
+        let generation = entry.generation;
+        let why = match entry.geometry() {
+            Err(error) if !entry.is_free() => error,
+            _ => BlockError::Disconnected,
         };
-        self.unit(disk).is_some_and(needs)
+        Some((DiskId { index, generation }, why))
+    }
+
+    fn needs_flush(&self, disk: DiskId) -> bool {
+        self.unit(disk).is_some_and(has_unflushed)
+    }
+}
+
+/// Whether a disk may hold writes in its cache, or has lost some and nobody was told.
+fn has_unflushed(entry: &UnitEntry) -> bool {
+    entry.durability.is_dirty() || entry.durability.epoch() != entry.seen
+}
+
+/// Some of the units, a bit each.
+struct UnitSet([u64; 4]);
+
+impl UnitSet {
+    fn of(units: &[UnitEntry], is_in: impl Fn(&UnitEntry) -> bool) -> Self {
+        let mut bits = [0; 4];
+        for (index, entry) in units.iter().enumerate() {
+            if let Some(word) = bits.get_mut(index / 64)
+                && !entry.is_free()
+                && is_in(entry)
+            {
+                *word |= 1 << (index % 64);
+            }
+        }
+        Self(bits)
+    }
+
+    fn contains(&self, index: u8) -> bool {
+        let word = self.0.get(usize::from(index / 64));
+        word.is_some_and(|word| word >> (index % 64) & 1 == 1)
     }
 }
 

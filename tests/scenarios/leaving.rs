@@ -41,6 +41,26 @@ fn a_dirty_disk_is_flushed_on_the_way_out() {
 }
 
 #[test]
+fn a_dirty_disk_that_is_pulled_while_another_one_is_stopped_is_named() {
+    for parting in [Parting::Flush, Parting::FlushAndStop] {
+        let mut rig = Rig::default();
+        let slow = opcode(0x35).once();
+        let first = caching_stick().on(slow, Action::Delay(2 * SECOND)).build();
+        let disk = rig.disk(HIGH_PORT, first.clone());
+        rig.write(disk, 5, &[0x3c; 512]).unwrap();
+        // It goes four seconds after it came, a second after the flush of the first has begun.
+        let goes = caching_stick().appears(4 * SECOND, None).build();
+        let second = rig.disk(OTHER_PORT, goes);
+        rig.write(second, 7, &[0x3d; 512]).unwrap();
+        rig.run(Duration::from_millis(2700));
+        let leaving = rig.host.shutdown(parting, PATIENCE);
+        let why = Some((second, BlockError::Disconnected));
+        assert_eq!((leaving.unflushed, leaving.quiet), (why, true));
+        assert_eq!(first.durable_block(5), [0x3c; 512]);
+    }
+}
+
+#[test]
 fn a_clean_disk_is_left_alone() {
     let mut rig = Rig::default();
     let stick = caching_stick().build();
