@@ -6,7 +6,7 @@ use crate::dma::{MapError, RawBuffer};
 use crate::scsi::capacity::Capacity;
 use crate::scsi::cdb::DataPhase;
 use crate::scsi::details::Details;
-use crate::scsi::transport::Fault;
+use crate::scsi::transport::{Fault, TransportError};
 use crate::time::Duration;
 
 const LIMIT: u32 = 240 * 512;

@@ -23,7 +23,7 @@
 //! | `controller`, `poll`, `interrupt`, `port` | start and stop; events; the interrupt half; root ports |
 //! | `emergency` | the brake for panic handlers |
 //! | `device`, `slot`, `input` | devices: operations, what follows them, input contexts |
-//! | `endpoint`, `recovery`, `streams` | endpoints, their recovery, their streams |
+//! | `endpoint`, `reserve`, `recovery`, `streams` | endpoints, what they hold, their recovery, their streams |
 //! | `no_streams` | in place of `streams` where the library is built without UAS |
 //! | `transfer`, `encode` | transfers, the blocks of one |
 //!
@@ -48,6 +48,7 @@ mod quirks;
 mod records;
 mod recovery;
 mod regs;
+mod reserve;
 mod ring;
 mod slot;
 mod storage;
