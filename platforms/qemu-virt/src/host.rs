@@ -43,10 +43,11 @@ pub(crate) const OPTIONS: Options = if cfg!(feature = "bench") {
 };
 
 const PORTS: usize = 64;
-/// Policy: room for a hub full of disks on each controller; measurements are made with one, or four.
+/// Policy: room for a hub full of disks on each controller; measurements are made with one, or four. The pool's
+/// ledger has its length from them: that of two devices holds the pieces of eight controllers and one device.
 const DEVICES: usize = match (cfg!(feature = "bench"), cfg!(feature = "bench-disks")) {
     (_, true) => 4,
-    (true, false) => 1,
+    (true, false) => 2,
     (false, false) => 16,
 };
 /// As many as the measurements want.
