@@ -4,9 +4,12 @@
 //! [`choose`](super::choose) found, over Bulk-Only asks how many units there are, and then carries
 //! commands: one at a time over Bulk-Only, several over UAS.
 
+mod opening;
 mod setting;
 
-use super::bot::transport::{CopyCount, Pipes, Transport as BulkOnly};
+use opening::{open_bulk_only, transfer_limit};
+
+use super::bot::transport::{CopyCount, Transport as BulkOnly};
 use super::bot::wire::Lun;
 use super::choose::{Choice, Way};
 use super::quirks::{Decision, Quirks};
@@ -27,10 +30,9 @@ use crate::scsi::transport::{
 };
 use crate::time::Instant;
 use crate::usb::bus::FunctionConfig;
-use crate::usb::descriptor::{BulkOnlyPipes, CommandSet};
+use crate::usb::descriptor::CommandSet;
 use crate::usb::operation::Operation;
 use crate::usb::setup::SetupPacket;
-use crate::usb::speed::Speed;
 use crate::usb::{Bus, DeviceId, Driver, UsbError, function_and_tag};
 
 /// Bytes of the longest block there is: a command moves one at least, whatever its limit.
@@ -573,32 +575,4 @@ fn of(client: &mut Option<Client>, ended: Option<Outcome>) -> Option<Ended> {
         outcome,
         client: client.take()?,
     })
-}
-
-fn open_bulk_only<C: Driver>(
-    bus: &mut Bus<'_, C>,
-    index: u8,
-    device: DeviceId,
-    interface: u8,
-    pipes: &BulkOnlyPipes,
-    longest: u32,
-) -> Result<BulkOnly, UsbError> {
-    let transfers = BulkOnly::TRANSFERS;
-    let pipes = Pipes {
-        bulk_in: bus.open_pipe(device, &pipes.bulk_in, transfers, longest)?,
-        bulk_out: bus.open_pipe(device, &pipes.bulk_out, transfers, longest)?,
-    };
-    let transport = BulkOnly::new(bus, index, interface, pipes);
-    transport.map_err(|error| UsbError::Controller(error.into()))
-}
-
-/// The most bytes of one command's data on a link of this speed.
-fn transfer_limit(policy: &Policy, quirks: Quirks, speed: Speed) -> u32 {
-    let limit = if speed.is_super() {
-        policy.transfer_super
-    } else {
-        policy.transfer_high
-    };
-    let most = quirks.transfer_limit().unwrap_or(LONGEST_TRANSFER);
-    limit.min(most).min(LONGEST_TRANSFER)
 }

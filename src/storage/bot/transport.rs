@@ -6,8 +6,8 @@
 //! the status in one whole packet, so that a wrong length is seen and does not babble.
 
 use super::habits::Habits;
-use super::machine::{Action, BotError, End, Input, Machine};
-use super::wire::{Cbw, Csw, CswStatus, Lun};
+use super::machine::{Action, Input, Machine};
+use super::wire::{Cbw, Csw, Lun};
 use crate::dma::{
     Allocation, Class, DataDirection, Dma, Mapping, Owner, PoolError, Rules, Segment, SegmentRules,
 };
@@ -15,7 +15,7 @@ use crate::host::{HostError, Outcome, Report, StatusReading, Token, TransferEnd}
 use crate::policy::Queueing;
 use crate::scsi::cdb::{Command, DataPhase};
 use crate::scsi::transport::{
-    Completion, DataPlace, Outcome as CommandOutcome, Request, SCRATCH, Status, TransportError,
+    DataPlace, Outcome as CommandOutcome, Request, SCRATCH, TransportError,
 };
 use crate::time::{Duration, Instant};
 use crate::usb::bus::function_token;
@@ -535,44 +535,6 @@ impl Transport {
             self.deadline = now;
         }
         None
-    }
-
-    /// The end of any command.
-    #[cold]
-    #[inline(never)]
-    fn finish<C: Driver>(
-        &mut self,
-        bus: &mut Bus<'_, C>,
-        dma: &impl Dma,
-        end: End,
-        now: Instant,
-    ) -> Option<CommandOutcome> {
-        bus.retire(&self.bulk_out);
-        if let Some(sensing) = self.sensing.take() {
-            return self.finish_sense(bus, sensing, end, now);
-        }
-        let moved = match end {
-            End::Status(_, moved) => moved,
-            End::Recovered(_) | End::Broken(_) => 0,
-        };
-        self.unmap(dma, moved as usize);
-        match end {
-            End::Status(CswStatus::Failed, moved) => {
-                self.ask_sense(bus, Sensing::Failure(moved), now);
-                None
-            }
-            End::Status(CswStatus::Passed, _) if self.wants_sense() => {
-                self.ask_sense(bus, Sensing::Flush, now);
-                None
-            }
-            End::Status(_, moved) => self.end(Ok(Completion {
-                status: Status::Good,
-                moved,
-            })),
-            End::Recovered(BotError::Timeout) => self.end(Err(TransportError::Timeout)),
-            End::Recovered(error) => self.end(Err(TransportError::Protocol(error.into()))),
-            End::Broken(error) => self.end(Err(TransportError::Broken(error.into()))),
-        }
     }
 
     fn end(&mut self, outcome: CommandOutcome) -> Option<CommandOutcome> {

@@ -6,7 +6,7 @@ use crate::dma::testing::Lent;
 use crate::host::{HostError, PortProtocol};
 use crate::scsi::capacity::BlockLength;
 use crate::scsi::cdb::{Extent, read, test_unit_ready};
-use crate::scsi::transport::Fault;
+use crate::scsi::transport::{Completion, Fault, Status};
 use crate::storage::choose::{Offer, Way};
 use crate::storage::quirks::Quirks;
 use crate::usb::bus::testing::{Call, Fake, fake_bus, poll, run};

@@ -1,15 +1,20 @@
-//! What came with the end of a data or a status transfer of a Bulk-Only device, weighed before the machine is told.
+//! What came with the end of a data or a status transfer of a Bulk-Only device, weighed before the machine is told;
+//! and what the end of a command is to whoever wanted it.
 //!
 //! Called by the [`Transport`] when the bus reports an end. Everything here was written by the device: a
 //! status counts only in its full length and with its own signature and tag (BOT 1.0 §6.3).
 
-use super::{Transport, layout};
+use super::{Sensing, Transport, layout};
 use crate::dma::Dma;
 use crate::host::Outcome;
 use crate::scsi::cdb::DataPhase;
-use crate::scsi::transport::Fault;
-use crate::storage::bot::machine::{Action, BotError, Input};
-use crate::storage::bot::wire::{Csw, CswFault};
+use crate::scsi::transport::{
+    Completion, Fault, Outcome as CommandOutcome, Status, TransportError,
+};
+use crate::storage::bot::machine::{Action, BotError, End, Input};
+use crate::storage::bot::wire::{Csw, CswFault, CswStatus};
+use crate::time::Instant;
+use crate::usb::{Bus, Driver};
 
 impl Transport {
     /// The end of the data transfer: if exactly a status wrapper's length came, it may be one.
@@ -56,6 +61,44 @@ impl Transport {
             _ => Err(CswFault::WrongLength { found: actual }),
         };
         self.machine.status_ended(Ok(result))
+    }
+
+    /// The end of any command.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn finish<C: Driver>(
+        &mut self,
+        bus: &mut Bus<'_, C>,
+        dma: &impl Dma,
+        end: End,
+        now: Instant,
+    ) -> Option<CommandOutcome> {
+        bus.retire(&self.bulk_out);
+        if let Some(sensing) = self.sensing.take() {
+            return self.finish_sense(bus, sensing, end, now);
+        }
+        let moved = match end {
+            End::Status(_, moved) => moved,
+            End::Recovered(_) | End::Broken(_) => 0,
+        };
+        self.unmap(dma, moved as usize);
+        match end {
+            End::Status(CswStatus::Failed, moved) => {
+                self.ask_sense(bus, Sensing::Failure(moved), now);
+                None
+            }
+            End::Status(CswStatus::Passed, _) if self.wants_sense() => {
+                self.ask_sense(bus, Sensing::Flush, now);
+                None
+            }
+            End::Status(_, moved) => self.end(Ok(Completion {
+                status: Status::Good,
+                moved,
+            })),
+            End::Recovered(BotError::Timeout) => self.end(Err(TransportError::Timeout)),
+            End::Recovered(error) => self.end(Err(TransportError::Protocol(error.into()))),
+            End::Broken(error) => self.end(Err(TransportError::Broken(error.into()))),
+        }
     }
 }
 
