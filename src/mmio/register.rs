@@ -204,6 +204,12 @@ impl<B: Bus> Registers<B> {
         self.bus.write64(self.address(offset), value);
     }
 
+    /// Writes the low half of a 64-bit register alone.
+    #[inline]
+    pub fn write_low_half(&self, offset: usize, value: u64) {
+        self.bus.write32(self.address(offset), value as u32);
+    }
+
     /// Reads a 64-bit register at byte `offset` of the block: low half, then high half.
     pub fn read64(&self, offset: usize) -> u64 {
         self.bus.read64(self.address(offset))

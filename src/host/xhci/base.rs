@@ -53,7 +53,7 @@ impl Base {
         let blocks = command::ring_blocks(extent.commands);
         let commands = CommandRing::allocate(pool, owner, blocks, quirks.ring_spare())?;
         let shape = Shape::for_events(extent.events, parameters);
-        let events = EventRing::allocate(pool, owner, shape)?;
+        let events = EventRing::allocate(pool, owner, shape, quirks)?;
         let base = Self {
             directory,
             commands,

@@ -6,6 +6,7 @@
 //! where each begins. Read `xHCI 1.2 §4.9.4`.
 
 use super::capability::Parameters;
+use super::quirks::Quirks;
 use super::regs::{Blocks, ERSTSZ, interrupter, write_address};
 use super::trb::{BYTES, Flags, Trb};
 use crate::dma::{Allocation, Class, Owner, Pool, PoolError, Rules, Walk, acquire};
@@ -72,6 +73,8 @@ pub(super) struct EventRing {
     cycle: u32,
     /// Blocks taken since the controller was told.
     taken: u32,
+    /// The controller may be told by the low half of the pointer alone.
+    low_half_counts: bool,
 }
 
 impl EventRing {
@@ -79,6 +82,7 @@ impl EventRing {
         pool: &mut Pool<'_>,
         owner: Owner,
         shape: Shape,
+        quirks: Quirks,
     ) -> Result<Self, PoolError> {
         let [bytes, table_bytes] = shape.bytes();
         let rules = Rules::aligned(64).within(0x1_0000);
@@ -91,6 +95,7 @@ impl EventRing {
             shape,
             cycle: 1,
             taken: 0,
+            low_half_counts: quirks.contains(Quirks::ERDP_BY_LOW_HALF),
         };
         for segment in 0..shape.segments {
             let start = ring
@@ -171,7 +176,8 @@ impl EventRing {
         self.taken * PATIENCE >= self.walk.count()
     }
 
-    /// Tells the controller how far the ring was emptied, if it was. Two writes.
+    /// Tells the controller how far the ring was emptied, if it was. Two writes, but one where the low half
+    /// counts alone: the ring lies in one 64 KiB, so that its high half never changes.
     #[inline]
     pub(super) fn acknowledge<B: Bus>(&mut self, blocks: &Blocks<B>) {
         if self.taken == 0 {
@@ -179,7 +185,11 @@ impl EventRing {
         }
         self.taken = 0;
         let pointer = self.pointer() | HANDLER_BUSY;
-        blocks.runtime.write64(interrupter::ERDP, pointer);
+        if self.low_half_counts {
+            blocks.runtime.write_low_half(interrupter::ERDP, pointer);
+        } else {
+            blocks.runtime.write64(interrupter::ERDP, pointer);
+        }
     }
 
     /// The next block's address, with the low bits of its segment's number (`§5.5.2.3.3`).

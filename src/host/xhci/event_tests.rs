@@ -18,7 +18,7 @@ fn parameters(event_segments: usize) -> Parameters {
 fn events_are_taken_lap_after_lap() {
     with_pool(4, |pool| {
         let shape = Shape::for_events(16, &parameters(1));
-        let mut ring = EventRing::allocate(pool, Owner::Host, shape).unwrap();
+        let mut ring = EventRing::allocate(pool, Owner::Host, shape, Quirks::empty()).unwrap();
         assert!(!ring.is_ready());
         for number in 0..100_u64 {
             let lap = number as usize / 16;
@@ -55,7 +55,7 @@ fn a_ring_is_one_segment_where_the_chip_allows_no_more() {
 fn the_table_names_every_segment_and_the_pointer_the_one_it_is_in() {
     with_pool(8, |pool| {
         let shape = Shape::for_events(600, &parameters(8));
-        let mut ring = EventRing::allocate(pool, Owner::Host, shape).unwrap();
+        let mut ring = EventRing::allocate(pool, Owner::Host, shape, Quirks::empty()).unwrap();
         let base = ring.memory.bus().get();
         assert_eq!(shape.segments, 3);
         for segment in 0..3 {
@@ -75,7 +75,7 @@ fn the_table_names_every_segment_and_the_pointer_the_one_it_is_in() {
 fn half_a_ring_without_acknowledgement_is_overdue() {
     with_pool(4, |pool| {
         let shape = Shape::for_events(16, &parameters(1));
-        let mut ring = EventRing::allocate(pool, Owner::Host, shape).unwrap();
+        let mut ring = EventRing::allocate(pool, Owner::Host, shape, Quirks::empty()).unwrap();
         for _ in 0..7 {
             ring.advance();
         }

@@ -1,4 +1,4 @@
-//! Faults of known controller chips, and what the driver does about each.
+//! Faults and habits of known controller chips, and what the driver does about each.
 //!
 //! Asked once, by [`Xhci::new`](super::Xhci::new). A quirk is an item with a name, the chips that have
 //! it, what is done and the evidence. Faults that cost nothing to avoid are avoided on every chip and have
@@ -29,6 +29,8 @@ bitflags::bitflags! {
     pub(super) struct Quirks: u32 {
         /// Leave memory behind each ring: the chip reads past the end.
         const OVERFETCH = 1 << 0;
+        /// Write the low half of ERDP alone where the high half stays as it is.
+        const ERDP_BY_LOW_HALF = 1 << 1;
     }
 }
 
@@ -44,7 +46,7 @@ impl Quirks {
     }
 }
 
-/// One known fault.
+/// One known fault or habit.
 #[derive(Debug)]
 pub struct Quirk {
     /// Its name, for people.
@@ -55,18 +57,30 @@ pub struct Quirk {
     action: Quirks,
 }
 
-const QUIRKS: &[Quirk] = &[Quirk {
-    name: "via-vl805-overfetch",
-    chips: &[Silicon::Pci {
-        vendor: 0x1106,
-        device: 0x3483,
-    }],
-    action: Quirks::OVERFETCH,
-    evidence: "Linux 6.x XHCI_TRB_OVERFETCH: reads up to four blocks behind a segment's end, into \
-               whatever lies there",
-}];
+const QUIRKS: &[Quirk] = &[
+    Quirk {
+        name: "via-vl805-overfetch",
+        chips: &[Silicon::Pci {
+            vendor: 0x1106,
+            device: 0x3483,
+        }],
+        action: Quirks::OVERFETCH,
+        evidence: "Linux 6.x XHCI_TRB_OVERFETCH: reads up to four blocks behind a segment's end, into \
+                   whatever lies there",
+    },
+    Quirk {
+        name: "qemu-erdp-by-low-half",
+        chips: &[Silicon::Pci {
+            vendor: 0x1b36,
+            device: 0x000d,
+        }],
+        action: Quirks::ERDP_BY_LOW_HALF,
+        evidence: "QEMU 7.2 hw/usb/hcd-xhci.c: a write of ERDP's low half moves the pointer and clears \
+                   Event Handler Busy, one of its high half is only kept",
+    },
+];
 
-/// The known faults of a chip.
+/// The known faults and habits of a chip.
 pub(super) fn known(silicon: Silicon) -> impl Iterator<Item = &'static Quirk> {
     QUIRKS
         .iter()
@@ -91,6 +105,15 @@ mod tests {
         assert_eq!(quirks(chip(0x3483)).ring_spare(), 64);
         assert_eq!(quirks(chip(0x3432)).ring_spare(), 0);
         assert_eq!(quirks(Silicon::Unknown).ring_spare(), 0);
+    }
+
+    #[test]
+    fn qemu_s_controller_is_told_of_events_by_one_write_and_the_chip_that_it_was_modelled_on_is_not()
+     {
+        let chip = |vendor, device| quirks(Silicon::Pci { vendor, device });
+        assert!(chip(0x1b36, 0x000d).contains(Quirks::ERDP_BY_LOW_HALF));
+        assert!(!chip(0x1033, 0x0194).contains(Quirks::ERDP_BY_LOW_HALF));
+        assert!(!quirks(Silicon::Unknown).contains(Quirks::ERDP_BY_LOW_HALF));
     }
 
     #[test]

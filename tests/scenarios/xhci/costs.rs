@@ -3,6 +3,7 @@
 
 use rootport::block::queue::{DiskId, Operation};
 use rootport::block::{BlockDevice, Lba};
+use rootport::host::xhci::Silicon;
 use rootport::policy::{Policy, Queueing};
 use rootport_models::controller::xhci::Signal;
 use rootport_models::device::UasScript;
@@ -55,6 +56,23 @@ fn accesses_of(
 fn an_interrupt_costs_two_doorbells_and_the_two_halves_of_one_acknowledgement() {
     let kind = interrupting_by((Interrupts::Message, Signal::Message));
     assert_eq!(accesses(kind, Queueing::Eager), (0, 400));
+}
+
+/// QEMU's controller, which takes the low half of the event ring's pointer alone. Another that got no more
+/// than that would wait for the other half, and the model would break the run.
+#[test]
+fn the_acknowledgement_is_one_write_where_its_low_half_counts_alone() {
+    let (traits, driver) = interrupting_by((Interrupts::Message, Signal::Message));
+    let traits = Traits {
+        erdp_by_low_half: true,
+        ..traits
+    };
+    let (vendor, device) = (0x1b36, 0x000d);
+    let driver = Driver {
+        silicon: Silicon::Pci { vendor, device },
+        ..driver
+    };
+    assert_eq!(accesses((traits, driver), Queueing::Eager), (0, 300));
 }
 
 /// Its pin is let go by USBSTS, which is read first, and by IMAN.

@@ -212,7 +212,12 @@ impl Xhci {
     }
 
     fn write_low(&mut self, around: &mut Surroundings<'_>, offset: usize, low: u32) {
-        if self.traits.addresses_64 && !self.is_ring_control(offset, low) {
+        if let Place::Interrupter(index, ERDP) = self.place(offset)
+            && self.traits.erdp_by_low_half
+        {
+            let high = self.interrupters[index].dequeue >> 32 << 32;
+            self.write_dequeue(around, index, high | u64::from(low));
+        } else if self.traits.addresses_64 && !self.is_ring_control(offset, low) {
             self.pending_half = Some(PendingHalf { offset, low });
         } else {
             self.write_whole(around, offset, u64::from(low));
@@ -235,6 +240,13 @@ impl Xhci {
             return;
         }
         if self.place(offset - 4) == Place::Operational(CRCR) && self.pending_half.is_none() {
+            return;
+        }
+        if let Place::Interrupter(index, ERDP) = self.place(offset - 4)
+            && self.traits.erdp_by_low_half
+        {
+            let dequeue = &mut self.interrupters[index].dequeue;
+            *dequeue = u64::from(high) << 32 | *dequeue & 0xffff_ffff;
             return;
         }
         let Some(pending) = self.pending_half.take() else {

@@ -135,6 +135,8 @@ pub struct Traits {
     pub stream_stop: StreamStop,
     /// See [`AfterShort`].
     pub after_short: AfterShort,
+    /// A write of the low half of ERDP is taken at once, with the high half of before (QEMU).
+    pub erdp_by_low_half: bool,
     /// Set TR Dequeue Pointer may not point at a Link TRB (VL805).
     pub no_dequeue_at_link: bool,
     /// It fetches so many TRBs ahead, and stops for ever where those hold less than a packet and no end of
@@ -182,6 +184,7 @@ impl Default for Traits {
             idle_stop: IdleStop::Either,
             stream_stop: StreamStop::Moving,
             after_short: AfterShort::ShortAgain,
+            erdp_by_low_half: false,
             no_dequeue_at_link: false,
             fetches: None,
         }
