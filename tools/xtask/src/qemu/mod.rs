@@ -31,10 +31,14 @@ use crate::{command, workspace};
 /// Policy: QEMU opens its control socket in well under a second, on a busy CI machine in a few.
 const START_DEADLINE: Duration = Duration::from_secs(30);
 
-/// QEMU takes 136 KiB from its allocator for each read of a SCSI disk. Above this limit, which is lower
-/// than that unless the process has given back something larger before, glibc has the kernel map and
-/// unmap them each time, which takes longer than all the rest of a request.
-const ALLOCATOR: (&str, &str) = ("MALLOC_MMAP_THRESHOLD_", "4194304");
+/// QEMU takes 136 KiB from its allocator for each read of a SCSI disk. Below these limits glibc has the
+/// kernel map and unmap them each time, or give memory at the heap's end and take it back, which takes
+/// longer than all the rest of a request. Whether a process comes to that depends on what else it has taken
+/// and given back, so that two machines with the same disk would differ by chance.
+const ALLOCATOR: [(&str, &str); 2] = [
+    ("MALLOC_MMAP_THRESHOLD_", "4194304"),
+    ("MALLOC_TRIM_THRESHOLD_", "67108864"),
+];
 
 /// How often a process is asked whether it has ended.
 const PROCESS_POLL: Duration = Duration::from_millis(5);
@@ -181,7 +185,7 @@ impl Setup {
             }
         };
         command
-            .env(ALLOCATOR.0, ALLOCATOR.1)
+            .envs(ALLOCATOR)
             .args([
                 "-nodefaults",
                 "-nic",
