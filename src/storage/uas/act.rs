@@ -159,25 +159,23 @@ impl Transport {
         let told = Handling::outward(self.report_of_unit());
         if self.may_wait(tag) {
             driver.submit_segment(command, token, unit, told)?;
-            if self.unsent_count == 0 {
+            if self.unsent.is_empty() {
                 self.unsent_since = tools.now;
             }
             self.unsent.insert(tag);
-            self.unsent_count += 1;
             tools.bus.promise_kick();
             return Ok(());
         }
         self.unsent = TagSet::EMPTY;
-        self.unsent_count = 0;
         driver.send_segment(command, token, unit, told)
     }
 
-    /// Whether the controller need not be told of a command yet: it has others to go on with, and fewer
-    /// than a third of all wait.
+    /// Whether the controller need not be told of a command yet: the device has others to go on with, and
+    /// there may come more. The next poll tells of all that wait.
     #[inline(always)]
     fn may_wait(&self, tag: Tag) -> bool {
         let others = self.flying.without(self.unsent).without(TagSet::of(tag));
-        !others.is_empty() && self.unsent_count + 1 < self.tags.depth() / 3
+        !others.is_empty() && self.tags.is_available()
     }
 
     /// A piece of the coherent memory.

@@ -141,7 +141,6 @@ impl Transport {
             scratch: None,
             quiet: 0,
             unsent: TagSet::EMPTY,
-            unsent_count: 0,
             unsent_since: Instant::NEVER,
             deadline: Instant::NEVER,
             task: None,

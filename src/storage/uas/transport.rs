@@ -95,7 +95,6 @@ pub struct Transport {
     pub(super) quiet: u8,
     /// Commands whose unit is queued, and of which the controller was not told yet.
     pub(super) unsent: TagSet,
-    pub(super) unsent_count: u8,
     /// Since when there is one.
     pub(super) unsent_since: Instant,
     /// Not later than any deadline.
@@ -263,7 +262,7 @@ impl Transport {
     /// because the caller took long to come by.
     #[inline(never)]
     pub fn kick<C: Driver, D: Dma>(&mut self, tools: &mut Tools<'_, '_, C, D>) {
-        if self.unsent_count == 0 {
+        if self.unsent.is_empty() {
             return;
         }
         let waited = tools.now.since(self.unsent_since);
@@ -275,7 +274,6 @@ impl Transport {
             }
         }
         self.unsent = TagSet::EMPTY;
-        self.unsent_count = 0;
         if !self.quiescent {
             tools.bus.kick(&self.pipes.command);
         }

@@ -111,18 +111,31 @@ fn a_write_costs_two_doorbells_as_a_read_does() {
     assert!((200..=212).contains(&writes), "{writes} writes");
 }
 
-/// Status and data have a stream and a doorbell each; the commands of six requests share a pipe, and four
-/// doorbells: the first is told of at once, then every second, and the last by the next poll.
+/// Status and data have a stream and a doorbell each; the commands of five requests share a pipe, and two
+/// doorbells: the first is told of at once, and the rest by the next poll.
 #[test]
 fn commands_that_are_submitted_together_share_doorbells() {
     let mut rig = Rig::default();
     let disk = rig.disk(FAST_PORT, UasScript::new().speed(FASTEST).build());
     let before = rig.machine.statistics(0).writes;
-    for lba in 0..6 {
+    for lba in 0..5 {
         submit(&mut rig, disk, Operation::Read(Lba(lba * 8)), 0);
     }
     let submitted = rig.machine.statistics(0).writes - before;
-    assert_eq!(submitted, 6 + 6 + 3);
+    assert_eq!(submitted, 5 + 5 + 1);
     rig.host.poll();
     assert_eq!(rig.machine.statistics(0).writes - before, submitted + 1);
+}
+
+/// There is nothing to wait for: no command can follow.
+#[test]
+fn the_last_command_that_a_disk_takes_is_told_of_at_once_with_all_before_it() {
+    let mut rig = Rig::default();
+    let disk = rig.disk(FAST_PORT, UasScript::new().speed(FASTEST).build());
+    let depth = u64::from(rig.host.uas(disk).expect("it is used over UAS").depth);
+    let before = rig.machine.statistics(0).writes;
+    for lba in 0..depth {
+        submit(&mut rig, disk, Operation::Read(Lba(lba * 8)), 0);
+    }
+    assert_eq!(rig.machine.statistics(0).writes - before, 2 * depth + 2);
 }
