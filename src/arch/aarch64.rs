@@ -51,7 +51,7 @@ pub mod cache {
 
     /// Lines of one turn of a maintenance loop. Policy: what the loop itself costs is little beside
     /// them then.
-    const UNROLLED: usize = 16;
+    const UNROLLED: usize = 32;
 
     /// Defines a function that makes `$operation` with every line of a range, then waits for
     /// completion. It stays a function: the assembler repeats instructions that the compiler does
@@ -68,11 +68,12 @@ pub mod cache {
                     return;
                 }
                 let exponent = line_exponent();
-                let first = start.addr().get() >> exponent;
-                let last = start.addr().get().saturating_add(length - 1) >> exponent;
-                let lines = last - first + 1;
                 let line = 1_usize << exponent;
-                let mut address = first << exponent;
+                let start = start.addr().get();
+                let mut address = start & line.wrapping_neg();
+                // From the start of the first line to the end of the last: no buffer ends so near the end of
+                // memory that this wraps.
+                let lines = (start - address).wrapping_add(length + line - 1) >> exponent;
                 for _ in 0..lines / UNROLLED {
                     // SAFETY: lines of the range, which the caller answers for.
                     unsafe {

@@ -220,33 +220,34 @@ impl Mapping {
             care,
             bounced: None,
         });
-        if !dma.coherent() {
-            mapping.hand_over(dma, rules, direction, bounce)?;
+        if dma.coherent() {
+            return Ok(mapping);
+        }
+        let line = dma.cache_line();
+        if direction == DataDirection::FromDevice && !buffer.is_aligned(line) {
+            mapping.bounce_ends(dma, rules.grain.max(line), bounce)?;
+        }
+        // A buffer that is in step already needs no first pass.
+        if !buffer.in_step {
+            let middle = mapping.middle();
+            dma.clean(middle.start, middle.length);
         }
         Ok(mapping)
     }
 
-    /// The first pass. A buffer that is in step already needs none. Bounced ends are written down only where there
-    /// are some: they are too long to be moved for nothing.
-    #[inline(never)]
-    fn hand_over(
+    /// Has the ends that share a line go through the bounce area. Written down only where there are some: they
+    /// are too long to be moved for nothing.
+    #[cold]
+    fn bounce_ends(
         &mut self,
         dma: &impl Dma,
-        rules: SegmentRules,
-        direction: DataDirection,
+        grain: usize,
         bounce: Option<&Allocation>,
     ) -> Result<(), MapError> {
         let buffer = self.buffer;
-        let line = dma.cache_line();
-        if direction == DataDirection::FromDevice && !buffer.is_aligned(line) {
-            let ends = bounce_ends(&buffer, line, rules.grain.max(line), bounce);
-            let ends = ends.inspect_err(|_| dma.returned(buffer.start, buffer.length))?;
-            self.bounced = Some(ends);
-        }
-        if !buffer.in_step {
-            let middle = self.middle();
-            dma.clean(middle.start, middle.length);
-        }
+        let ends = bounced_ends(&buffer, dma.cache_line(), grain, bounce);
+        let ends = ends.inspect_err(|_| dma.returned(buffer.start, buffer.length))?;
+        self.bounced = Some(ends);
         Ok(())
     }
 
@@ -343,15 +344,22 @@ impl Mapping {
     #[inline(never)]
     fn take_over(&self, dma: &impl Dma, actual: usize) {
         let middle = self.middle();
-        // SAFETY: `bounce_ends` left only lines in the middle that lie wholly inside the buffer,
+        // SAFETY: `bounced_ends` left only lines in the middle that lie wholly inside the buffer,
         // which the request owns until this returns.
         unsafe { dma.invalidate(middle.start, middle.length) };
         if let Some(ends) = &self.bounced {
-            self.copy_out(ends.head, 0, ends.head.length.min(actual));
-            let start = self.buffer.length - ends.tail.length;
-            let came = ends.tail.length.min(actual.saturating_sub(start));
-            self.copy_out(ends.tail, start, came);
+            self.bring_ends(ends, actual);
         }
+    }
+
+    /// Copies what came through the bounce area of a read of `actual` bytes. Apart, because few reads have such
+    /// ends.
+    #[cold]
+    fn bring_ends(&self, ends: &BouncedEnds, actual: usize) {
+        self.copy_out(ends.head, 0, ends.head.length.min(actual));
+        let start = self.buffer.length - ends.tail.length;
+        let came = ends.tail.length.min(actual.saturating_sub(start));
+        self.copy_out(ends.tail, start, came);
     }
 
     /// Ends the mapping of a transfer that brought exactly as many bytes as `bytes` has, and copies
@@ -367,7 +375,11 @@ impl Mapping {
     }
 
     /// The part of the buffer that the device reaches directly.
+    #[inline]
     fn middle(&self) -> RawBuffer {
+        if self.bounced.is_none() {
+            return self.buffer;
+        }
         let (head, tail) = self.ends();
         let length = self.buffer.length - head - tail;
         self.buffer.slice(head, length).unwrap_or(RawBuffer {
@@ -392,8 +404,7 @@ impl Mapping {
 
 /// The ends that share a cache line, of which there is at least one, go through the bounce area, each up to a
 /// multiple of `grain`.
-#[cold]
-fn bounce_ends(
+fn bounced_ends(
     buffer: &RawBuffer,
     line: usize,
     grain: usize,
