@@ -119,6 +119,10 @@ impl<B: Bus> HostController for Controller<'_, B> {
         pass!(self, driver => driver.stop(now))
     }
 
+    fn abandon(&mut self) {
+        pass!(self, driver => driver.abandon())
+    }
+
     #[inline]
     fn has_events(&self) -> bool {
         pass!(self, driver => driver.has_events())

@@ -30,6 +30,8 @@ pub enum ControllerFault {
     Unresponsive,
     /// It does not let go of a device that was closed.
     KeepsDevice,
+    /// The platform has cut it off from memory, since a call that had lent it some was left by a panic.
+    CutOff,
     /// The pool is too small for it: see [`PoolError::Exhausted`].
     PoolExhausted,
     /// The pool's ledger is too short for it: see [`PoolError::LedgerFull`].
@@ -156,6 +158,7 @@ impl fmt::Display for ControllerFault {
             Self::CommandRingStuck => "it does not carry out commands",
             Self::Unresponsive => "it did not end an operation in time",
             Self::KeepsDevice => "it does not let go of a device",
+            Self::CutOff => "it was cut off because a call was left by a panic",
             Self::PoolExhausted => GROW_POOL,
             Self::LedgerFull => GROW_LEDGER,
             Self::Storage(slice, bound) => {

@@ -36,6 +36,10 @@ pub trait HostController {
     /// caller reclaims the controller's memory after that.
     fn stop(&mut self, now: Instant);
 
+    /// The platform has cut the controller off, maybe by its clock: forgets everything, and touches neither
+    /// its registers nor its memory until [`HostController::start`]. There is no event; all handles are stale.
+    fn abandon(&mut self);
+
     /// Whether [`HostController::poll`] would find something before the driver's deadline, as far as
     /// memory tells. It is asked more often than anything else: a load or two. Asked right behind a look that
     /// found nothing, it may answer once as of that look.

@@ -415,25 +415,40 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
 
     /// Ends the disks of a controller that may reach their memory for ever, and their requests. Queued
     /// buffers stay where they are; nobody gets them back. The functions keep their places and memory.
-    fn quarantine(&mut self, controller: ControllerId) {
+    pub(super) fn quarantine(&mut self, controller: ControllerId) {
+        self.end_units_of(controller, BlockError::Quarantined);
+        for function in 0..self.functions.len() as u8 {
+            if self.controller_of(function) == Some(controller) {
+                self.disown(function);
+            }
+        }
+    }
+
+    /// The disks of a controller are gone, and what was asked of them ends with `error`. Buffers come back, but
+    /// not from a controller that may still reach them.
+    pub(super) fn end_units_of(&mut self, controller: ControllerId, error: BlockError) {
         for unit in 0..self.units.len() {
             let Some(entry) = self.units.get_mut(unit) else {
                 break;
             };
-            if !entry.is_free() && entry.controller == controller {
-                entry.state = UnitState::Free;
-                entry.before = None;
+            if entry.is_free() || entry.controller != controller {
+                continue;
+            }
+            entry.state = UnitState::Free;
+            entry.before = None;
+            if error == BlockError::Quarantined {
                 self.withhold_buffers_of(unit as u8);
-                self.end_requests_of(unit as u8, BlockError::Quarantined);
             }
+            self.end_requests_of(unit as u8, error);
         }
-        for function in 0..self.functions.len() {
-            let is_its = self.controller_of(function as u8) == Some(controller);
-            if let Some(slot) = self.functions.get_mut(function).filter(|_| is_its) {
-                slot.function.gone();
-                slot.absent_until = None;
-                slot.is_disowned = true;
-            }
+    }
+
+    /// A function's device is out of reach for good, and whatever still comes from it is nobody's.
+    pub(super) fn disown(&mut self, function: u8) {
+        if let Some(slot) = self.functions.get_mut(usize::from(function)) {
+            slot.function.gone();
+            slot.absent_until = None;
+            slot.is_disowned = true;
         }
     }
 

@@ -9,57 +9,44 @@ use super::Host;
 use crate::block::BlockError;
 use crate::platform::{ControllerId, Platform};
 use crate::scsi::transport::{ClientKind, TransportError};
-use crate::scsi::unit::UnitState;
 use crate::usb::Driver;
 
 impl<P: Platform, C: Driver> Host<'_, P, C> {
-    /// Cuts a controller off from memory, and ends all that was under way on it.
+    /// Cuts a controller off from memory, and ends all that was under way on it. Where it cannot be cut off, the
+    /// call has borrowed nothing but memory of the stack's own, which nobody gets back then.
     #[cold]
     #[inline(never)]
     pub(super) fn cut_off(&mut self, controller: ControllerId) {
-        let is_cut = self.platform.cut_dma(controller);
-        for function in 0..self.functions.len() as u8 {
-            if self.controller_of(function) == Some(controller) {
-                self.disown(function, is_cut);
+        if self.platform.cut_dma(controller) {
+            for function in 0..self.functions.len() as u8 {
+                if self.controller_of(function) == Some(controller) {
+                    self.end_commands_of(function);
+                    self.disown(function);
+                }
             }
-        }
-        for unit in 0..self.units.len() {
-            let Some(entry) = self.units.get_mut(unit) else {
-                break;
-            };
-            if !entry.is_free() && entry.controller == controller {
-                entry.state = UnitState::Free;
-                entry.before = None;
-                self.end_requests_of(unit as u8, BlockError::Disconnected);
-            }
+            self.end_units_of(controller, BlockError::Disconnected);
+            self.bus.confirm_cut(controller, self.platform.now());
+        } else {
+            self.quarantine(controller);
         }
         self.free_abandoned_calls();
     }
 
-    /// A function's commands end, and it gets no more: its device is out of reach. What carried their data in
-    /// the pool goes back to it only where the controller is surely cut off; where it is not, the call has
-    /// borrowed nothing but memory of the stack's own.
-    fn disown(&mut self, function: u8, is_cut: bool) {
+    /// A function's commands end. What carried their data in the pool goes back to it.
+    fn end_commands_of(&mut self, function: u8) {
         let now = self.platform.now();
         while let Some(client) = self.abandon(function, now) {
             if client.kind != ClientKind::Request {
                 continue;
             }
-            if is_cut {
-                self.end_bounce(
-                    client.index,
-                    client.piece,
-                    Err(TransportError::Disconnected),
-                );
-            }
+            self.end_bounce(
+                client.index,
+                client.piece,
+                Err(TransportError::Disconnected),
+            );
             if let Some(slot) = self.requests.get_mut(usize::from(client.index)) {
                 slot.in_flight = slot.in_flight.saturating_sub(1);
             }
-        }
-        if let Some(slot) = self.functions.get_mut(usize::from(function)) {
-            slot.function.gone();
-            slot.absent_until = None;
-            slot.is_disowned = true;
         }
     }
 

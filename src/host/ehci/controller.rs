@@ -483,6 +483,12 @@ impl<B: Bus> HostController for Ehci<'_, B> {
         self.change_to(Goal::Stopped, now);
     }
 
+    fn abandon(&mut self) {
+        self.forget();
+        self.life = Life::Dead;
+        self.wake = Instant::NEVER;
+    }
+
     #[inline]
     fn has_events(&self) -> bool {
         // What has ended since the look a moment ago is found by the next.

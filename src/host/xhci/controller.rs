@@ -110,6 +110,13 @@ impl<B: Bus> HostController for Xhci<'_, B> {
         self.wake = look;
     }
 
+    fn abandon(&mut self) {
+        self.base = None;
+        self.forget_all();
+        self.phase = Phase::Dead;
+        self.wake = Instant::NEVER;
+    }
+
     #[inline]
     fn has_events(&self) -> bool {
         match &self.base {

@@ -285,11 +285,18 @@ impl<C: Driver> Bus<'_, C> {
         None
     }
 
-    /// The platform has cut a runaway controller off from memory: its devices can be closed. It is neither
-    /// stopped nor started again.
+    /// The platform has cut a controller off from memory: a runaway, or one whose borrowed memory is its owner's
+    /// again. Its devices can be closed. It is neither stopped nor started again.
     pub fn confirm_cut(&mut self, controller: ControllerId, now: Instant) {
         if let Some(slot) = self.slot_mut(controller) {
             slot.reach = Reach::CutOff;
+            slot.lane = None;
+            if !matches!(slot.state, ControllerState::Failed(_)) {
+                slot.state = ControllerState::Failed(ControllerFault::CutOff);
+            }
+            if let Some(driver) = slot.driver.as_mut() {
+                driver.abandon();
+            }
         }
         self.orphan(controller, now);
     }

@@ -28,6 +28,7 @@ use crate::usb::{DeviceEntry, PortEntry};
 pub(crate) enum Call {
     Start,
     Stop,
+    Abandon,
     Open,
     ReachAtZero,
     Address,
@@ -322,6 +323,10 @@ impl HostController for Fake {
 
     fn poll(&mut self, _pool: &mut Pool<'_>, _now: Instant) -> Option<Event> {
         self.state().events.pop_front()
+    }
+
+    fn abandon(&mut self) {
+        self.state().calls.push(Call::Abandon);
     }
 
     fn check_alive(&mut self) -> bool {

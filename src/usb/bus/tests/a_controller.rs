@@ -118,6 +118,23 @@ fn that_was_cut_off_is_not_told_to_stop_once_more_and_not_to_start() {
     assert_eq!(fake.state().calls.len(), calls);
 }
 
+/// A call that had lent it memory was left by a panic: it has done nothing wrong, and is let go of all the same.
+#[test]
+fn that_was_cut_off_while_it_ran_is_let_go_of_without_another_word_to_it() {
+    let (mut bus, fake, device, now) = with_device();
+    bus.confirm_cut(ControllerId(0), now);
+    assert_eq!(fake.state().calls.last(), Some(&Call::Abandon));
+    let calls = fake.state().calls.len();
+    let events = run(&mut bus, now, now + WHILE);
+    assert_eq!(events, [BusEvent::Closed(device, Fate::Gone)]);
+    let cut = ControllerState::Failed(ControllerFault::CutOff);
+    assert_eq!(state(&bus, 0), cut);
+    assert!(bus.is_quiet());
+    bus.stop(now);
+    run(&mut bus, now, now + WHILE);
+    assert_eq!(fake.state().calls.len(), calls);
+}
+
 /// It may have been left running by whoever had it before, or run later.
 #[test]
 fn that_does_not_start_is_stopped_and_shown_with_its_reason() {
