@@ -15,7 +15,6 @@ mod rare;
 use ends::retry;
 pub(crate) use ends::{has_relapsed, tells_of_reset, transport_failed};
 pub(crate) use flush::is_loss;
-use flush::is_unknown;
 pub(crate) use rare::AtaBridge;
 use rare::is_rare;
 
@@ -81,6 +80,8 @@ pub struct UnitEntry {
     pub(crate) lun: u8,
     pub(crate) state: UnitState,
     pub(crate) flush: FlushSupport,
+    /// It has carried out a flush: that it lacks the command is not believed any more.
+    pub(crate) has_flushed: bool,
     /// The most bytes of one command's data.
     pub(crate) transfer_bytes: u32,
     /// What of that is chosen for this disk at run time.
@@ -128,6 +129,7 @@ impl UnitEntry {
         lun: 0,
         state: UnitState::Free,
         flush: FlushSupport::Command,
+        has_flushed: false,
         transfer_bytes: 0,
         chosen_bytes: u32::MAX,
         lone_end: u64::MAX,
@@ -447,6 +449,7 @@ impl UnitEntry {
     ) -> Result<(), BlockError> {
         if slot.operation == Operation::Flush {
             self.durability.flushed(slot.mark);
+            self.has_flushed = true;
             return Ok(());
         }
         if slot.operation == Operation::Stop {
@@ -493,7 +496,9 @@ impl UnitEntry {
                 held if held.is_dirty() => Err(BlockError::Unsupported(code)),
                 _ => Ok(()),
             },
-            Verdict::Unsupported if slot.operation == Operation::Flush && is_unknown(code) => {
+            Verdict::Unsupported
+                if slot.operation == Operation::Flush && self.lacks_flush(code) =>
+            {
                 self.flush = FlushSupport::NoFlushCommand;
                 Ok(())
             }

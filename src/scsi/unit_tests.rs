@@ -347,6 +347,24 @@ mod a_flush {
         }
     }
 
+    /// What it holds now is not on the medium, whatever it says.
+    #[test]
+    fn that_the_disk_has_carried_out_before_is_not_unknown_to_it_later() {
+        for refusal in [sense(5, 0x20, 0), sense(5, 0x24, 0)] {
+            let mut entry = disk(100);
+            let mut slot = flush();
+            entry.command_for(&mut slot, &POLICY).unwrap();
+            let end = entry.request_ended(slot.piece, &mut slot, good(0));
+            assert_eq!(end, Some(Ok(())));
+            let mut slot = flush();
+            entry.command_for(&mut slot, &POLICY).unwrap();
+            let end = entry.request_ended(slot.piece, &mut slot, check(refusal));
+            let said = SenseCode::from(&refusal);
+            assert_eq!(end, Some(Err(BlockError::Device(said))));
+            assert_eq!(entry.geometry().unwrap().flush, FlushSupport::Command);
+        }
+    }
+
     /// A device that knows the command may mind other things: what it holds is not on the medium.
     #[test]
     fn that_the_disk_minds_for_another_reason_is_an_error_and_leaves_it_dirty() {

@@ -424,6 +424,7 @@ pub(super) fn replace(entry: &mut UnitEntry) {
     entry.before = None;
     entry.relapsed = false;
     entry.flush = FlushSupport::Command;
+    entry.has_flushed = false;
     entry.chosen_bytes = u32::MAX;
     entry.durability = Durability::NEW;
     entry.seen = 0;

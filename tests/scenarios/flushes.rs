@@ -75,3 +75,20 @@ fn a_device_that_has_died_under_a_flush_is_not_taken_for_one_without_the_command
     assert_eq!(rig.flush(disk), Ok(()));
     assert_eq!(device.durable_block(9), [8; 512]);
 }
+
+/// It has shown that it knows the command: what it holds is not on the medium as long as it stalls.
+#[test]
+fn a_disk_that_has_carried_out_a_flush_is_never_taken_for_one_without_the_command() {
+    let stalls = opcode(FLUSH).after(1).times(6);
+    let device = caching_stick().on(stalls, STALLS).build();
+    let (mut rig, disk) = with_disk(&device);
+    rig.write(disk, 9, &[7; 512]).unwrap();
+    assert_eq!(rig.flush(disk), Ok(()));
+    rig.write(disk, 9, &[8; 512]).unwrap();
+    let flush = rig.within(Duration::from_secs(1), |rig| rig.flush(disk));
+    assert_eq!(flush, Err(BlockError::Protocol), "{}", rig.describe());
+    assert_eq!(rig.geometry(disk).flush, FlushSupport::Command);
+    assert_eq!(openings(&device), 1, "its port was not reset");
+    assert_eq!(rig.flush(disk), Ok(()), "after two more tries");
+    assert_eq!(device.durable_block(9), [8; 512]);
+}

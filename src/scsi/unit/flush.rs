@@ -2,9 +2,10 @@
 //!
 //! Called by [`unit`](super), and by the stack for what a transport has to say of one. Invariant: a disk is taken for
 //! one without the command only after it has said so, or has stalled the command twice and then shown that
-//! it takes others; until then a flush that was not done is an error, or is issued again.
+//! it takes others, and never after it has carried one out; otherwise a flush that was not done is an error, or is
+//! issued again.
 
-use super::{SECOND_TRY, UnitEntry, retry};
+use super::{RETRIES, SECOND_TRY, UnitEntry, retry};
 use crate::block::queue::{Operation, RequestSlot};
 use crate::block::{BlockError, FlushSupport, SenseCode};
 use crate::scsi::sense::Verdict;
@@ -20,15 +21,31 @@ impl UnitEntry {
     /// The device has stalled a flush, and was brought back in step. The first time that may be chance, and
     /// the flush is issued again. `true` if it is the device's habit: then it has no such command, if it
     /// still takes others. It must be brought up again to show that: one that has died says nothing about a
-    /// command.
+    /// command. One that has carried out a flush before fails this one.
     pub(crate) fn flush_stalled(&mut self, slot: &mut RequestSlot) -> bool {
         let piece = slot.piece;
-        let is_habit = retry(piece, slot, SECOND_TRY, BlockError::Protocol).is_err();
-        if is_habit {
-            self.flush = FlushSupport::NoFlushCommand;
-            slot.put_back(piece);
+        let tries = if self.has_flushed {
+            RETRIES
+        } else {
+            SECOND_TRY
+        };
+        let Err(error) = retry(piece, slot, tries, BlockError::Protocol) else {
+            return false;
+        };
+        if self.has_flushed {
+            slot.failed.get_or_insert(error);
+            return false;
         }
-        is_habit
+        self.flush = FlushSupport::NoFlushCommand;
+        slot.put_back(piece);
+        true
+    }
+
+    /// Whether the device says with this that it does not have the command. Any other complaint about a flush is
+    /// a flush that was not done: a device that knows the command must not be taken for one that does not.
+    pub(super) fn lacks_flush(&self, sense: SenseCode) -> bool {
+        let unknown = [SenseCode::UNKNOWN_COMMAND, SenseCode::BAD_FIELD];
+        !self.has_flushed && unknown.contains(&sense)
     }
 }
 
@@ -39,10 +56,4 @@ pub(crate) fn is_loss(verdict: Verdict) -> bool {
         verdict,
         Verdict::MediumError | Verdict::HardwareError | Verdict::WriteProtected | Verdict::Failed
     )
-}
-
-/// Whether a device says with this that it does not have a command. Any other complaint about a flush is a
-/// flush that was not done: a device that knows the command must not be taken for one that does not.
-pub(super) fn is_unknown(sense: SenseCode) -> bool {
-    [SenseCode::UNKNOWN_COMMAND, SenseCode::BAD_FIELD].contains(&sense)
 }
