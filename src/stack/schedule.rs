@@ -442,8 +442,10 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         if client.kind == ClientKind::Doubt {
             return self.client_told(function, client, Err(error), now);
         }
-        if error == TransportError::Protocol(Fault::Stall) && self.flush_stalled(client, now) {
-            return;
+        if error == TransportError::Protocol(Fault::Stall) && self.is_flush(client) {
+            // Before anything else is sent: what comes next wipes out what the unit may have said.
+            self.doubt(function, client, error, now);
+            return self.flush_stalled(client, now);
         }
         let keeps_waiting = self.climb_after(function, error, now);
         self.doubt(function, client, error, now);
@@ -461,17 +463,21 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         self.client_told(function, client, Err(error), now);
     }
 
-    /// A device has stalled a command, and was brought back in step: if that was a flush, no rung of the ladder
-    /// is climbed for it, since a reset of the port might cost what the flush was to save. `false` if it was
-    /// none.
-    fn flush_stalled(&mut self, client: Client, now: Instant) -> bool {
+    fn is_flush(&self, client: Client) -> bool {
+        let slot = self.requests.get(usize::from(client.index));
+        client.kind == ClientKind::Request
+            && slot.is_some_and(|slot| slot.operation == Operation::Flush)
+    }
+
+    /// A device has stalled a flush, and was brought back in step: no rung of the ladder is climbed for it, since
+    /// a reset of the port might cost what the flush was to save.
+    fn flush_stalled(&mut self, client: Client, now: Instant) {
         let Some(slot) = self.requests.get_mut(usize::from(client.index)) else {
-            return false;
+            return;
         };
         let index = slot.disk.index;
-        let is_flush = client.kind == ClientKind::Request && slot.operation == Operation::Flush;
-        let Some(unit) = self.units.get_mut(usize::from(index)).filter(|_| is_flush) else {
-            return false;
+        let Some(unit) = self.units.get_mut(usize::from(index)) else {
+            return;
         };
         let is_habit = unit.flush_stalled(slot);
         match slot.settle() {
@@ -481,7 +487,6 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         if is_habit {
             self.relapsed(index, now);
         }
-        true
     }
 
     #[inline(never)]

@@ -4,10 +4,11 @@ use rootport::block::{BlockError, FlushSupport};
 use rootport::time::Duration;
 use rootport_models::device::base::Request;
 use rootport_models::device::bot::{Action, opcode};
-use rootport_models::device::scsi::{CacheLoss, LogicalUnit};
+use rootport_models::device::scsi::{CacheLoss, LogicalUnit, Sense};
 use rootport_models::device::{Disk, Script};
 
 use crate::rig::{CALL_LIMIT, HIGH_PORT, Rig, with_disk};
+use crate::scenarios::every_step::course::Subject;
 
 const FLUSH: u8 = 0x35;
 const INQUIRY: u8 = 0x12;
@@ -91,4 +92,34 @@ fn a_disk_that_has_carried_out_a_flush_is_never_taken_for_one_without_the_comman
     assert_eq!(openings(&device), 1, "its port was not reset");
     assert_eq!(rig.flush(disk), Ok(()), "after two more tries");
     assert_eq!(device.durable_block(9), [8; 512]);
+}
+
+/// The stalled status was not heard: it may have said that the cache could not be written, or was lost. Where all
+/// flushes are stalled, that is all that is ever heard of it.
+#[test]
+fn what_a_unit_has_said_of_a_flush_that_was_stalled_is_asked_before_anything_wipes_it_out() {
+    for stalled in [1, 2] {
+        let fails = Action::Fail(Sense::WRITE_ERROR);
+        let device = caching_stick().on(opcode(FLUSH).once(), fails);
+        let device = device.on(opcode(FLUSH).times(stalled), STALLS).build();
+        let (mut rig, disk) = with_disk(&device);
+        rig.write(disk, 9, &[7; 512]).unwrap();
+        // The disk gives up what it cannot write.
+        device.unit(0, |unit| unit.image.drop_cache());
+        let flush = rig.flush(disk);
+        let what = format!("stalled {stalled} times: {}", rig.describe());
+        assert_eq!(flush, Err(BlockError::WritesMayBeLost), "{what}");
+        assert_eq!(rig.flush(disk), Ok(()), "it is told once");
+        assert_eq!(openings(&device), 1, "its port was not reset");
+    }
+}
+
+#[test]
+fn a_reset_that_is_told_in_a_flush_s_stalled_status_is_a_loss() {
+    let device = caching_stick().on(opcode(FLUSH).once(), STALLS).build();
+    let (mut rig, disk) = with_disk(&device);
+    rig.write(disk, 9, &[7; 512]).unwrap();
+    device.brown_out(&[Sense::RESET], None);
+    assert_eq!(rig.flush(disk), Err(BlockError::WritesMayBeLost));
+    assert_eq!(rig.flush(disk), Ok(()), "it is told once");
 }
