@@ -1,13 +1,14 @@
 //! How much sense data is asked for, and when.
 
-use rootport::block::BlockError;
+use rootport::block::{BlockError, FlushSupport};
 use rootport::storage::quirks::Quirks;
 use rootport_models::device::bot::{Action, Until, opcode};
-use rootport_models::device::scsi::Sense;
+use rootport_models::device::scsi::{CacheLoss, LogicalUnit, Sense};
 use rootport_models::device::{Disk, Script};
 
 use super::{stick, works};
 use crate::rig::{HIGH_PORT, with_disk};
+use crate::scenarios::every_step::course::Subject;
 
 /// A stick whose reads fail from the second on, a medium error each time.
 fn failing(script: Script) -> Script {
@@ -19,6 +20,11 @@ fn asked(device: &Disk) -> Vec<u8> {
     let (mut rig, disk) = with_disk(device);
     let error = rig.read(disk, 0, 512);
     assert!(matches!(error, Err(BlockError::Medium { .. })), "{error:?}");
+    questions(device)
+}
+
+/// Lengths of the REQUEST SENSE commands so far.
+fn questions(device: &Disk) -> Vec<u8> {
     let commands = device.commands().into_iter();
     let sense = commands.filter(|command| command.opcode() == 0x03);
     sense.map(|command| command.cdb[4]).collect()
@@ -97,4 +103,49 @@ fn a_flush_that_is_called_good_and_told_otherwise_behind_it_is_not_good() {
         matches!(result, Err(BlockError::Medium { .. })),
         "{result:?}"
     );
+}
+
+/// A disk with a cache, of a maker whose bridges are asked for 96 bytes of sense data.
+fn asked_for_more() -> Script {
+    let unit = LogicalUnit::disk(4096, 512).write_cache(CacheLoss::PowerCycle);
+    Script::new().unit(unit).ids(0x0d49, 0x7310)
+}
+
+/// The long answer has told of the reset, and was lost: the short one has nothing to say any more.
+#[test]
+fn a_reset_that_was_told_in_an_answer_which_was_lost_is_a_loss_whatever_the_next_answer_says() {
+    let damaged = Action::Signature(*b"USBX");
+    let device = asked_for_more()
+        .on(opcode(0x03).after(1).times(1), damaged)
+        .build();
+    let (mut rig, disk) = with_disk(&device);
+    rig.write(disk, 9, &[7; 512]).unwrap();
+    device.brown_out(&[Sense::RESET], None);
+    rig.read(disk, 100, 512).unwrap();
+    assert_eq!(questions(&device)[1..3], [96, 18]);
+    assert_eq!(rig.flush(disk), Err(BlockError::WritesMayBeLost));
+    assert_eq!(rig.flush(disk), Ok(()), "it is told once");
+}
+
+/// What it minds then is the question, and not the flush.
+#[test]
+fn a_disk_that_refuses_the_long_question_about_a_flush_has_not_refused_the_flush() {
+    let device = asked_for_more()
+        .on(opcode(0x35).once(), Action::Fail(Sense::WRITE_ERROR))
+        .on(
+            opcode(0x03).after(1),
+            Action::Data(Sense::BAD_FIELD.fixed()),
+        )
+        .on(
+            opcode(0x03).announcing_more_than(18).after(1),
+            Action::Fail(Sense::BAD_FIELD),
+        )
+        .build();
+    let (mut rig, disk) = with_disk(&device);
+    rig.write(disk, 9, &[7; 512]).unwrap();
+    device.unit(0, |unit| unit.image.drop_cache());
+    assert_eq!(rig.flush(disk), Err(BlockError::WritesMayBeLost));
+    assert_eq!(questions(&device)[1..3], [96, 18]);
+    assert_eq!(rig.geometry(disk).flush, FlushSupport::Command);
+    assert_eq!(rig.flush(disk), Ok(()), "it is told once");
 }

@@ -84,11 +84,11 @@ impl Transport {
         self.unmap(dma, moved as usize);
         match end {
             End::Status(CswStatus::Failed, moved) => {
-                self.ask_sense(bus, Sensing::Failure(moved), now);
+                self.ask_sense(bus, Sensing::failure(moved), now);
                 None
             }
             End::Status(CswStatus::Passed, _) if self.wants_sense() => {
-                self.ask_sense(bus, Sensing::Flush, now);
+                self.ask_sense(bus, Sensing::FLUSH, now);
                 None
             }
             End::Status(_, moved) => self.end(Ok(Completion {

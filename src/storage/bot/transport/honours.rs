@@ -19,13 +19,51 @@ use crate::time::Instant;
 use crate::usb::speed::Speed;
 use crate::usb::{Bus, Driver};
 
-/// Why REQUEST SENSE is under way.
+/// A REQUEST SENSE that is under way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Sensing {
+pub(super) struct Sensing {
+    about: About,
+    /// The answer to a longer question has not come, or was refused. What the device had to say went with it: an
+    /// answer without a reason, or with one that fits the question, is about that.
+    is_second: bool,
+}
+
+/// What it asks about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum About {
     /// The request failed, with so many bytes moved.
     Failure(u32),
     /// It was a flush that ended well, of a device that wants to be asked.
     Flush,
+}
+
+impl Sensing {
+    /// About a request that failed, with so many bytes moved.
+    pub(super) const fn failure(moved: u32) -> Self {
+        Self {
+            about: About::Failure(moved),
+            is_second: false,
+        }
+    }
+
+    /// About a flush that ended well.
+    pub(super) const FLUSH: Self = Self {
+        about: About::Flush,
+        is_second: false,
+    };
+
+    /// What an answer says of the command.
+    fn weigh(self, answer: Sense) -> Sense {
+        let says_nothing = matches!(
+            answer.verdict(),
+            Verdict::Unexplained | Verdict::Unsupported
+        );
+        if self.is_second && says_nothing {
+            Sense::UNHEARD
+        } else {
+            answer
+        }
+    }
 }
 
 impl Transport {
@@ -124,6 +162,10 @@ impl Transport {
         let failed = matches!(end, End::Status(CswStatus::Failed, _) | End::Recovered(_));
         if failed && self.habits.unlearn_sense() {
             // It was the length that the device minded: the usual question is still to be asked.
+            let sensing = Sensing {
+                is_second: true,
+                ..sensing
+            };
             self.ask_sense(bus, sensing, now);
             return None;
         }
@@ -133,22 +175,23 @@ impl Transport {
                 self.memory.read_bytes(layout::SENSE, &mut bytes);
                 let bytes = bytes.get(..came as usize).unwrap_or(&bytes);
                 self.habits.learn_sense(bytes);
-                Sense::parse(bytes)
+                sensing.weigh(Sense::parse(bytes))
             }
             End::Broken(error) => return self.end(Err(TransportError::Broken(error.into()))),
             End::Status(..) | End::Recovered(_) => Sense::UNHEARD,
         };
-        let (status, moved) = match sensing {
-            Sensing::Failure(moved) => (Status::Check(sense), moved),
+        let (status, moved) = match sensing.about {
+            About::Failure(moved) => (Status::Check(sense), moved),
             // Nothing to say, as of every flush that went well (Linux weighs it so too). Where the answer has
             // not come, it may have been that the flush failed.
-            Sensing::Flush
-                if matches!(end, End::Status(CswStatus::Passed, _))
+            About::Flush
+                if !sensing.is_second
+                    && matches!(end, End::Status(CswStatus::Passed, _))
                     && matches!(sense.verdict(), Verdict::Unexplained | Verdict::Unheard) =>
             {
                 (Status::Good, 0)
             }
-            Sensing::Flush => (Status::Check(sense), 0),
+            About::Flush => (Status::Check(sense), 0),
         };
         self.end(Ok(Completion { status, moved }))
     }
