@@ -175,12 +175,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         let manner = slot.map(|slot| slot.function.manner(self.policy.trust));
         let (manner, search) = manner.unwrap_or_default();
         for lun in highest.up_to() {
-            // The others are looked for beginning with the first.
-            let search = if lun == Lun::ZERO {
-                search
-            } else {
-                Search::None
-            };
+            let search = search.from(lun.number());
             let unit = NewUnit {
                 function,
                 controller,
@@ -193,14 +188,22 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         }
     }
 
-    /// The units of a function whose device is back are brought up again.
+    /// The units of a function whose device is back are brought up again, as freely as it is used now: it may
+    /// have fallen back to Bulk-Only.
     fn bring_back_units(&mut self, function: u8, transfer_bytes: u32, now: Instant) {
+        let slot = self.functions.get(usize::from(function));
+        let manner = slot.map(|slot| slot.function.manner(self.policy.trust));
+        let (manner, search) = manner.unwrap_or_default();
         for unit in 0..self.units.len() {
             let Some(entry) = self.units.get_mut(unit) else {
                 break;
             };
             if !entry.is_free() && entry.function == function {
                 entry.transfer_bytes = transfer_bytes;
+                entry.manner = manner;
+                if search != Search::List || entry.lun == Lun::ZERO.number() {
+                    entry.search = search.from(entry.lun);
+                }
                 self.bring_up(unit as u8, now);
             }
         }

@@ -104,6 +104,13 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                 status: Status::Good,
                 moved,
             }) => self.sense_that_came(function, *moved),
+            // It minds the question, or cannot say why: what it had to say was not heard.
+            Ok(Completion {
+                status: Status::Check(sense),
+                ..
+            }) if matches!(sense.verdict(), Verdict::Unexplained | Verdict::Unsupported) => {
+                Sense::UNHEARD
+            }
             Ok(Completion {
                 status: Status::Check(sense),
                 ..

@@ -184,6 +184,26 @@ fn a_unit_whose_answer_does_not_arrive_either_may_have_lost_writes() {
     }
 }
 
+/// It refuses the question, for whatever reason: what it had to say was not heard.
+#[test]
+fn a_unit_that_refuses_the_question_may_have_lost_writes() {
+    for reason in [Sense::BAD_FIELD, Sense::new(0, 0, 0)] {
+        let unit = LogicalUnit::disk(65536, 512).write_cache(CacheLoss::PowerCycle);
+        let refuses = Action::Fail(reason);
+        let script = Script::new().unit(unit);
+        let device = script.on(opcode(REQUEST_SENSE).once(), refuses).build();
+        device.unit(0, |unit| unit.attention_after_reset = false);
+        let mut rig = Rig::default();
+        let disk = rig.disk(HIGH_PORT, device.clone());
+        rig.write(disk, 9, &[7; 512]).unwrap();
+        device.brown_out(&[Sense::RESET], Some(StatusLoss::Silent));
+        assert!(rig.read(disk, 100, 512).is_ok());
+        let flush = rig.flush(disk);
+        assert_eq!(flush, Err(BlockError::WritesMayBeLost), "{reason:?}");
+        assert_eq!(rig.flush(disk), Ok(()), "it is told once");
+    }
+}
+
 /// A flush that the device has failed is good when it is tried again, since what failed was given up.
 #[test]
 fn a_flush_whose_failure_is_lost_on_the_wire_is_not_good_when_tried_again() {

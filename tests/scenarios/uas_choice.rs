@@ -2,10 +2,11 @@
 
 use crate::controller::{self, Faults};
 use crate::rig::{FAST_PORT, FASTEST, HIGH_PORT, OTHER_PORT, Rig};
-use rootport::block::BlockError;
 use rootport::block::queue::DiskId;
+use rootport::block::{BlockError, Lba, Stored, WriteCache, WriteOptions};
 use rootport::policy::{Policy, UasFallback, UasUse};
 use rootport::time::Duration;
+use rootport_models::device::scsi::{CacheLoss, Forced, LogicalUnit};
 use rootport_models::device::uas::{Manners, TaskManner, What, on};
 use rootport_models::device::{BothDisk, BothScript, Link, Script, UasScript};
 use rootport_models::machine::Options;
@@ -397,4 +398,28 @@ fn a_bridge_that_cannot_be_opened_over_uas_says_nothing_about_its_controller() {
     let other = rig.disk(OTHER_PORT, BothScript::new().build());
     assert_eq!(usage(&rig, OTHER_PORT), "uas");
     rig.check(other, 0, 64);
+}
+
+/// Over UAS it is believed what it says of its cache; over Bulk-Only nobody's word is taken for that.
+#[test]
+fn a_bridge_that_fell_back_is_asked_and_believed_no_more_than_any_bulk_only_disk() {
+    let unit = LogicalUnit::disk(16_384, 512).write_cache(CacheLoss::PowerCycle);
+    let script = BothScript::new()
+        .unit(unit.with(|unit| unit.forced = Forced::Ignored))
+        .manners(hopeless())
+        .fault(on(WRITE, What::Hang));
+    let (mut rig, disk, device) = plugged(script);
+    assert_eq!(rig.geometry(disk).cache, WriteCache::WriteBack);
+    rig.within(PATIENCE, |rig| rig.write(disk, 0, &[1; 512]))
+        .unwrap();
+    assert_eq!(usage(&rig, HIGH_PORT), "bot (fell back: 2 resets in 60 s)");
+    assert_eq!(rig.geometry(disk).cache, WriteCache::Unknown);
+    // The resets may have cost it a write.
+    rig.flush(disk).ok();
+    let stored = WriteOptions {
+        stored: Stored::OnMedium,
+    };
+    let written = rig.host.disk(disk).write_with(Lba(100), &[7; 512], stored);
+    assert_eq!(written, Ok(()));
+    assert_eq!(device.durable_block(100), [7; 512]);
 }

@@ -22,6 +22,16 @@ pub enum Search {
     Next,
 }
 
+impl Search {
+    /// What a unit does of it: the others are looked for beginning with the first.
+    pub(crate) fn from(self, lun: u8) -> Self {
+        match lun {
+            0 => self,
+            _ => Self::None,
+        }
+    }
+}
+
 /// What was found of a device's other units.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Neighbours {
