@@ -33,7 +33,7 @@ impl FunctionSlot {
             return self.ladder.time_left(episode, now);
         }
         // With several commands under way, one that is new says nothing about the others.
-        if !self.function.takes_several() {
+        if self.ladder.is_climbed() && self.function.starts_anew() {
             self.ladder.succeeded();
         }
         Duration::MAX

@@ -225,6 +225,15 @@ impl Function {
         self.uas().map_or(Tried::Nothing, Uas::tried)
     }
 
+    /// Whether a command that begins now has the device for itself: then it has nothing to do with what went wrong
+    /// before, however that ended.
+    pub fn starts_anew(&mut self) -> bool {
+        match &mut self.carrier {
+            Carrier::Uas(transport) => transport.starts_anew(),
+            Carrier::BulkOnly(..) | Carrier::None => true,
+        }
+    }
+
     /// When [`Function::deadline_passed`] is due.
     #[inline]
     #[must_use]

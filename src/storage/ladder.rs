@@ -79,6 +79,13 @@ impl Ladder {
         began: None,
     };
 
+    /// Whether there is an episode.
+    #[inline]
+    #[must_use]
+    pub(crate) fn is_climbed(&self) -> bool {
+        self.began.is_some()
+    }
+
     /// The device has ended a command: the episode is over, if there was one.
     #[inline]
     pub(crate) fn succeeded(&mut self) {

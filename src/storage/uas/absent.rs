@@ -61,6 +61,11 @@ impl Transport {
     }
 
     /// Never called.
+    pub fn starts_anew(&mut self) -> bool {
+        match self.0 {}
+    }
+
+    /// Never called.
     #[must_use]
     pub fn mode(&self) -> Mode {
         match self.0 {}

@@ -337,6 +337,12 @@ impl Machine {
         listens && self.due.is_empty() && self.wanted == [PipeWork::None; 4] && !self.gave_up
     }
 
+    /// Nothing is under way, and what comes now has nothing to do with what was: nothing was tried on the device
+    /// for it.
+    pub fn forget_tried(&mut self) {
+        self.tried = Tried::Nothing;
+    }
+
     /// Begins a command, whose tag is free.
     #[inline]
     pub fn begin(&mut self, tag: Tag, lun: u8, data: DataPhase) {

@@ -141,6 +141,17 @@ impl Transport {
         self.machine.tried()
     }
 
+    /// Whether a command that begins now has the device for itself; then nothing was tried on the device for it.
+    #[cold]
+    pub fn starts_anew(&mut self) -> bool {
+        let is_free = self.flying.is_empty() && self.takes_commands();
+        if is_free {
+            self.machine.forget_tried();
+            self.note_calm();
+        }
+        is_free
+    }
+
     /// Whether the pipes have streams.
     #[must_use]
     pub fn mode(&self) -> Mode {

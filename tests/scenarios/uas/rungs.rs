@@ -1,13 +1,16 @@
 //! The rungs of recovery that UAS has of its own: which is tried, how often, and for how long.
 
+use rootport::block::BlockError;
 use rootport::policy::Policy;
 use rootport::time::Duration;
 use rootport_models::device::uas::{Manners, TaskManner, What, on};
 use rootport_models::device::{MILLISECOND, Nanoseconds, SECOND, UasDisk, UasScript};
 
-use super::{PATIENCE, READ, plugged, plugged_into};
+use super::{PATIENCE, READ, WRITE, plugged, plugged_into};
 use crate::controller::LINKS;
 use crate::rig::Rig;
+
+const FLUSH: u8 = 0x35;
 
 /// 01: ABORT TASK, 08: LOGICAL UNIT RESET.
 fn functions(device: &UasDisk) -> Vec<u8> {
@@ -127,5 +130,25 @@ fn no_rung_is_begun_when_the_time_of_the_episode_is_over() {
             let resets = device.bus_resets();
             assert!(resets.len() > before && resets.iter().all(|at| *at <= limit));
         }
+    }
+}
+
+/// What has hung before, and was given up at the end of its tries, is another matter.
+#[test]
+fn a_command_that_hangs_long_after_one_that_was_given_up_has_an_episode_of_its_own() {
+    for &link in LINKS {
+        let (mut rig, disk, device) = plugged(link, UasScript::new());
+        device.change(|device| device.function.faults.push(on(WRITE, What::Hang)));
+        let write = rig.write(disk, 3, &[1; 512]);
+        assert_eq!(write, Err(BlockError::Timeout), "{}", rig.describe());
+        device.change(|device| {
+            device.function.faults.clear();
+            device.function.faults.push(on(FLUSH, What::Hang).times(1));
+        });
+        rig.run(Duration::from_secs(60));
+        let flush = rig.flush(disk);
+        assert_ne!(flush, Err(BlockError::Broken), "{}", rig.describe());
+        assert_eq!(rig.flush(disk), Ok(()), "{link:?}");
+        rig.check(disk, 3, 8);
     }
 }
