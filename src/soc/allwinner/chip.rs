@@ -72,6 +72,8 @@ pub struct Chip {
 
 /// Bytes of the window that holds EHCI, OHCI and PMU of a port.
 const PORT_WINDOW: usize = 0x1000;
+/// Where the OHCI is in it.
+const OHCI: u32 = 0x400;
 /// Where the PMU is in it.
 const PMU: u32 = 0x800;
 /// Bytes of a window where the table of a block says no better.
@@ -193,6 +195,7 @@ impl Chip {
             Block::Prcm => (self.always_on?.prcm, PAGE),
             Block::PrcmPio => (self.always_on?.pio, PAGE),
             Block::Phy => (self.phy, PAGE),
+            Block::Ohci(number) => (self.port(number)?.ehci + OHCI, PAGE),
             Block::Pmu(number) => (self.port(number)?.ehci + PMU, PAGE),
         })
     }

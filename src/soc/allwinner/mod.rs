@@ -8,14 +8,15 @@
 //! | `run` | carries steps out |
 //!
 //! ```text
-//! bring_up: gates -> resets -> PHY clock, reset -> PMU power -> PHY settings -> PMU passby -> VBUS
+//! bring_up: gates -> resets -> PHY clock, reset -> PMU power -> PHY settings -> PMU passby -> OHCI at rest -> VBUS
 //! ```
 //!
 //! The order matters: the PMU sits behind the controller's bus clock, and the PHY's settings are
 //! shifted in through a port that its own clock runs. The controllers themselves are plain EHCI and
 //! OHCI; bus addresses are CPU addresses, and DMA is not coherent.
 //!
-//! Not here: DRAM, PLLs and bus dividers (the boot loader's), MUSB, and OHCI's own registers.
+//! Not here: DRAM, PLLs and bus dividers (the boot loader's), MUSB, and OHCI's own registers but the one that
+//! puts it to rest.
 //! Read first: Allwinner H3 Datasheet 1.2 §4.3 (CCU), §4.22 (port controller); the PHY has no public
 //! description, its facts are those that mainline Linux and U-Boot agree on (phy-sun4i-usb).
 

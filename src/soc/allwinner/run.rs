@@ -39,8 +39,8 @@ pub struct Port {
 /// Brings ports up: afterwards their controllers can be given to the stack.
 ///
 /// Nothing is assumed of what ran before: every step makes its bits what they must be, and one that
-/// was done already changes nothing. A controller that a boot loader has left running keeps running
-/// until its driver stops it.
+/// was done already changes nothing. An EHCI that a boot loader has left running keeps running
+/// until its driver stops it; the OHCI beside it, which has no driver here, is put to rest.
 pub fn bring_up<B: Bus>(
     chip: &Chip,
     ports: &[Port],

@@ -10,6 +10,10 @@ const PMU_PASSBY: u16 = 0x00;
 const PASSBY: u32 = 1 << 10 | 1 << 9 | 1 << 8 | 1 << 0;
 const PMU_POWER: u16 = 0x10;
 const SIDDQ: u32 = 1 << 1;
+/// `OHCI 1.0a §7.1.2`: HcControl. All its bits as 0: no list is walked, and the state is UsbReset, in which the
+/// controller touches no memory (`§6.2.2`, `§6.4.1`).
+const OHCI_CONTROL: u16 = 0x04;
+const OHCI_CONTROL_BITS: u32 = 0x7ff;
 /// PHY 0: to MUSB.
 const ROUTE_MUSB: u32 = 1 << 0;
 
@@ -125,6 +129,13 @@ impl Chip {
                 self.route
                     .filter(|_| number == 0)
                     .map(|route| Step::clear("PHY 0 route", Block::Phy, route, ROUTE_MUSB)),
+                // A boot loader may have left it running: it writes to memory each millisecond then.
+                Some(Step::clear(
+                    "OHCI at rest",
+                    Block::Ohci(number),
+                    OHCI_CONTROL,
+                    OHCI_CONTROL_BITS,
+                )),
             ]
         });
         steps.into_iter().flatten().flatten()

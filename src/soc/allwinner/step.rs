@@ -15,6 +15,8 @@ pub enum Block {
     PrcmPio,
     /// PHY control.
     Phy,
+    /// The OHCI of a port.
+    Ohci(u8),
     /// The unit between the controllers and the PHY of a port.
     Pmu(u8),
 }

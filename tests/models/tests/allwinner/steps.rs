@@ -73,6 +73,7 @@ steps! {
     phy_disconnect_threshold: "PHY disconnect threshold",
     passby: "passby",
     phy_0_route: "PHY 0 route",
+    ohci_at_rest: "OHCI at rest",
     pin_gate: "pin gate",
     input_pull: "input pull",
     input_direction: "input direction",

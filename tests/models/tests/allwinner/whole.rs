@@ -126,6 +126,7 @@ fn a_controller_behind_the_board_is_reached_only_when_it_is_up() {
     let window = || BoardBus::new(&board, start, 0x400);
     // Any registers will do for the controller: those of a board that is up.
     let other = Board::new(Before::UsbStart(&[1]), Power::Wired);
+    up(CHIP_H3, &other, &[wired(1)]);
     let gated = Gated::new(window(), BoardBus::new(&other, start, 0x400));
     let early = broken_by(|| assert_eq!(gated.read32(0x54), 0));
     assert_eq!(early, "bus gates");

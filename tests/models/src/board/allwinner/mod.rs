@@ -76,6 +76,8 @@ struct State {
     /// PHY control: the serial port, and whether PHY 0 is routed to MUSB.
     serial: u32,
     to_musb: bool,
+    /// The OHCIs that were told to rest. Any other may be running, whatever ran before.
+    ohci_rests: [bool; PORTS],
     pins: Pins,
     power: Power,
 }
@@ -101,6 +103,7 @@ impl Board {
             phys: [Phy::COLD; PORTS],
             serial: 0xdead_0000,
             to_musb: true,
+            ohci_rests: [false; PORTS],
             pins: Pins::new(),
             power,
         };
@@ -215,17 +218,35 @@ impl State {
                     &format!("OHCI {port}"),
                 );
                 self.controller(port);
-                0
+                self.ohci(port, offset - 0x400, write)
             }
             _ => {
                 self.need(missing, &format!("EHCI {port}"));
                 self.controller(port);
+                let runs = (!self.ohci_rests[port]).then_some("OHCI at rest");
+                self.need(runs, &format!("EHCI {port}"));
                 if offset >= FIRST_PORT_REGISTER {
                     self.socket(port);
                 }
                 0
             }
         }
+    }
+
+    /// HcControl: lists, and the functional state, of which UsbReset is 0 (OHCI 1.0a §7.1.2).
+    fn ohci(&mut self, port: usize, offset: u32, write: Option<u32>) -> u32 {
+        let (resting, running) = (0, 0xbf);
+        let control = if self.ohci_rests[port] {
+            resting
+        } else {
+            running
+        };
+        match (offset, write) {
+            (0x04, Some(value)) => self.ohci_rests[port] = value & 0xff == resting,
+            (0x04, None) => return control,
+            _ => {}
+        }
+        0
     }
 
     /// Whether the PHY behind a controller is ready.
