@@ -10,7 +10,7 @@ use rootport::stack::DiskState;
 use rootport::time::Duration;
 use rootport_models::device::bot::{Action, Until, opcode};
 use rootport_models::device::field::halts;
-use rootport_models::device::scsi::{CacheLoss, Image, LogicalUnit, pattern};
+use rootport_models::device::scsi::{CacheLoss, Image, LogicalUnit, Sense, pattern};
 use rootport_models::device::{Disk, Script};
 
 /// A command's deadline, an episode, and the readiness of a disk that starts anew.
@@ -43,6 +43,35 @@ fn a_device_that_hangs_until_its_class_reset_costs_no_request() {
 fn a_device_that_hangs_until_a_bus_reset_costs_no_request_and_stays_the_same_disk() {
     let (_, results) = read_through(halts::hangs_in_the_third_read_until(Until::BusReset));
     assert!(results.iter().all(Result::is_ok), "{results:?}");
+}
+
+/// The page that proves it is the same disk is not told, or not heard, the first time it is asked behind the reset.
+#[test]
+fn a_disk_whose_proof_of_identity_fails_once_on_its_way_stays_the_same_disk() {
+    let damaged = Action::Signature(*b"USBX");
+    let busy = Action::Fail(Sense::new(0x0b, 0x47, 0x03));
+    for trouble in [damaged, busy] {
+        for page in [0x00, 0x80, 0x83] {
+            let page_again = opcode(0x12).page(page).after(1).times(1);
+            let device = Script::new()
+                .unit(LogicalUnit::disk(65536, 512))
+                .on(
+                    opcode(0x28).after(1).times(1),
+                    Action::Hang(Until::BusReset),
+                )
+                .on(page_again, trouble.clone())
+                .build();
+            let mut rig = Rig::default();
+            let disk = rig.disk(HIGH_PORT, device.clone());
+            let read = rig.within(PATIENCE, |rig| rig.read(disk, 1, 512));
+            assert!(
+                read.is_ok(),
+                "page {page:#04x}, {trouble:?}: {}",
+                rig.describe()
+            );
+            rig.check(disk, 2, 8);
+        }
+    }
 }
 
 #[test]

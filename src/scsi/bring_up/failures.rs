@@ -80,8 +80,18 @@ impl BringUp {
                 self.failures += 1;
                 Action::Issue(self.command())
             }
+            Verdict::Retry | Verdict::EarlierCommandFailed if self.must_be_told() => {
+                self.failures += 1;
+                Action::Issue(self.command())
+            }
             _ => self.go_without(),
         }
+    }
+
+    /// Whether a page that proves which unit this is should be asked for once more: without it, all that waits for
+    /// the unit ends.
+    fn must_be_told(&self) -> bool {
+        self.phase == Phase::Details && self.has_name && self.failures == 0
     }
 
     /// Goes on without the answer to a question that a disk can be used without.
@@ -167,6 +177,10 @@ impl BringUp {
         match (self.phase, error) {
             (_, TransportError::Disconnected | TransportError::Broken(_)) => {
                 Action::Fail(BringUpError::Transport(error))
+            }
+            (Phase::Details, _) if self.must_be_told() && now < self.deadline => {
+                self.failures += 1;
+                Action::Issue(self.command())
             }
             // A device that is upset by a question is not asked again, nor for more.
             (Phase::Details, _) => self.found(),
