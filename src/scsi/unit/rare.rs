@@ -27,6 +27,12 @@ use crate::time::Duration;
 /// name.
 const WRITE_SAME_BLOCKS: u32 = 65_535;
 
+/// The most blocks of one WRITE SAME, whatever the unit says. Policy: as Linux; many say that they have no limit.
+const WRITE_SAME_LIMIT: u32 = 0x7f_ffff;
+
+/// The most bytes that one WRITE SAME writes. Policy: a slow disk writes 20 MB/s, and has 60 seconds.
+const WRITTEN_ALIKE_BYTES: u64 = 1 << 30;
+
 /// What is known of a unit's ATA PASS-THROUGH.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct AtaBridge {
@@ -161,7 +167,8 @@ impl UnitEntry {
                 Ok((command, data, policy.read_write))
             }
             Operation::WriteSame { lba, .. } => {
-                let most = write_same_limit(&self.ready()?.details.limits);
+                let limits = &self.ready()?.details.limits;
+                let most = written_alike_limit(limits, block_length);
                 let rest = slot.blocks.saturating_sub(slot.issued);
                 let range = next_range(slot, lba, most.min(rest));
                 let command = same(range, block_length, SameBlock::Written)?;
@@ -412,7 +419,12 @@ fn same(
 fn write_same_limit(limits: &BlockLimits) -> u64 {
     let most = limits.maximum_write_same.map(core::num::NonZeroU64::get);
     most.unwrap_or(WRITE_SAME_BLOCKS.into())
-        .min(u32::MAX.into())
+        .min(WRITE_SAME_LIMIT.into())
+}
+
+/// The most blocks of one that writes them, so that it ends before its deadline.
+fn written_alike_limit(limits: &BlockLimits, block_length: BlockLength) -> u64 {
+    write_same_limit(limits).min(WRITTEN_ALIKE_BYTES >> block_length.exponent())
 }
 
 /// How many of `rest` blocks from `first` on one command of at most `most` gives back: where it cannot take

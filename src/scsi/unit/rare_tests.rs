@@ -169,6 +169,21 @@ mod what_a_disk_does_not_have {
         assert_eq!(admit(&unit, unmap_of(1, 2), 0), Err(UNKNOWN));
     }
 
+    /// It has the time of a flush for what may be a terabyte.
+    #[test]
+    fn what_one_write_same_writes_can_be_written_in_its_time_whatever_the_disk_says() {
+        let mut unit = disk(Details {
+            limits: BlockLimits {
+                maximum_write_same: NonZeroU64::new(u32::MAX.into()),
+                ..BlockLimits::default()
+            },
+            ..Details::default()
+        });
+        let blocks = 1 << 22;
+        let cut = ranges(&mut unit, write_same_of(0, blocks), blocks.into());
+        assert_eq!(cut, [(0, 1 << 21), (1 << 21, 1 << 21)]);
+    }
+
     #[test]
     fn write_same_goes_to_those_that_say_that_they_have_it_or_to_all_that_are_trusted() {
         let says_so = |unmap: bool, limit: u64| {
