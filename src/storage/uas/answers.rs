@@ -33,6 +33,9 @@ impl Machine {
                 nexus.fault = Some(Cause::Transfer(failed));
                 let pipe = nexus.data_pipe();
                 *self.work_mut(pipe) = PipeWork::ClearHalt;
+                if let Some(stalled) = self.stalled_mut(pipe) {
+                    stalled.insert(tag);
+                }
             }
         }
         self.settle(tag);
@@ -65,6 +68,7 @@ impl Machine {
             self.reading = false;
             self.deaf = TagSet::EMPTY;
         }
+        self.moved_on(pipe);
         for tag in TagSet::first(MAX_TAGS) {
             let streams = self.mode == Mode::Streams;
             let Some(nexus) = self.nexus_mut(tag) else {

@@ -213,6 +213,11 @@ pub struct Machine {
     clearing: bool,
     /// Streams whose status read failed.
     pub(super) deaf: TagSet,
+    /// Streams of the data pipes, in and out, that stand at a transfer which failed, whatever has become of their
+    /// commands since: until an operation on the pipe has named them, the controller would go on there.
+    stalled: [TagSet; 2],
+    /// Those of them that the operation under way has named.
+    named: TagSet,
     /// Failures of the status pipe in a row.
     pub(super) bad_units: u8,
     gave_up: bool,
@@ -246,6 +251,8 @@ impl Machine {
             running: None,
             clearing: false,
             deaf: TagSet::EMPTY,
+            stalled: [TagSet::EMPTY; 2],
+            named: TagSet::EMPTY,
             bad_units: 0,
             gave_up: false,
             said_so: false,
@@ -318,9 +325,12 @@ impl Machine {
                 tags.insert(tag);
             }
         }
-        if pipe == UasPipe::Status {
-            tags = tags.with(self.deaf);
-        }
+        tags = tags.with(match pipe {
+            UasPipe::Command => TagSet::EMPTY,
+            UasPipe::Status => self.deaf,
+            UasPipe::DataIn => self.stalled[0],
+            UasPipe::DataOut => self.stalled[1],
+        });
         match Tag::new(u16::from(self.depth) + 2) {
             // Whatever it was for has ended by itself; one stream is to be named all the same.
             Some(tag) if tags.is_empty() => tags.insert(tag),
@@ -517,6 +527,7 @@ impl Machine {
             if work != PipeWork::None {
                 self.running = Some(pipe);
                 self.clearing = work == PipeWork::ClearHalt;
+                self.named = self.stalled_mut(pipe).map_or(TagSet::EMPTY, |it| *it);
                 return match work {
                     PipeWork::ClearHalt => Action::ClearHalt(pipe),
                     _ => Action::Recall(pipe),
@@ -546,6 +557,24 @@ impl Machine {
             UasPipe::Status => status,
             UasPipe::DataIn => data_in,
             UasPipe::DataOut => data_out,
+        }
+    }
+
+    /// The streams of a data pipe that stand at a transfer which failed.
+    pub(super) fn stalled_mut(&mut self, pipe: UasPipe) -> Option<&mut TagSet> {
+        let [data_in, data_out] = &mut self.stalled;
+        match pipe {
+            UasPipe::DataIn => Some(data_in),
+            UasPipe::DataOut => Some(data_out),
+            UasPipe::Command | UasPipe::Status => None,
+        }
+    }
+
+    /// An operation on a pipe is done: the streams that it has named are past what had failed there.
+    pub(super) fn moved_on(&mut self, pipe: UasPipe) {
+        let named = self.named;
+        if let Some(stalled) = self.stalled_mut(pipe) {
+            *stalled = stalled.without(named);
         }
     }
 

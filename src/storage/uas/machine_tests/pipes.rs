@@ -156,3 +156,56 @@ fn with_streams_an_operation_names_only_those_whose_transfers_must_come_back() {
     });
     assert_eq!(numbers(&machine, UasPipe::Status), [2]);
 }
+
+/// The controller goes on where the stream stands, with a buffer that is its owner's again, unless it is told not to.
+#[test]
+fn a_stream_that_stalled_is_named_also_when_its_command_has_ended_before_its_pipe_s_turn() {
+    let numbers = |machine: &Machine, pipe| -> Vec<u16> {
+        machine.to_take_back(pipe).map(Tag::number).collect()
+    };
+    let mut machine = begun(Mode::Streams, &[(1, READ), (2, WRITE)]);
+    check(
+        &mut machine,
+        &[
+            (
+                data(1, Outcome::Stall, 0),
+                &[Action::ClearHalt(UasPipe::DataIn)],
+            ),
+            (data(2, Outcome::Stall, 0), &[]),
+            (on(2, bad(2)), &[ended(2, ScsiStatus::CheckCondition, 0)]),
+            (OPERATED, &[Action::ClearHalt(UasPipe::DataOut)]),
+        ],
+    );
+    assert_eq!(numbers(&machine, UasPipe::DataOut), [2]);
+    machine.step(OPERATED);
+    assert_eq!(numbers(&machine, UasPipe::DataOut), [RESET]);
+}
+
+/// The operation under way was told its streams when it began.
+#[test]
+fn a_stream_that_stalls_while_its_pipe_is_stopped_is_named_by_the_next_operation() {
+    let numbers = |machine: &Machine| -> Vec<u16> {
+        machine
+            .to_take_back(UasPipe::DataIn)
+            .map(Tag::number)
+            .collect()
+    };
+    let halted = Input::Operated(Err(UsbError::Controller(HostError::Halted)));
+    for (end, work) in [(OPERATED, "was stopped"), (halted, "was found halted")] {
+        let mut machine = begun(Mode::Streams, &[(1, READ), (4, READ)]);
+        check(
+            &mut machine,
+            &[
+                (on(1, bad(1)), &[Action::Recall(UasPipe::DataIn)]),
+                (
+                    data(1, Outcome::Cancelled, 0),
+                    &[ended(1, ScsiStatus::CheckCondition, 0)],
+                ),
+                (data(4, Outcome::Stall, 0), &[]),
+                (on(4, bad(4)), &[ended(4, ScsiStatus::CheckCondition, 0)]),
+                (end, &[Action::ClearHalt(UasPipe::DataIn)]),
+            ],
+        );
+        assert_eq!(numbers(&machine), [4], "{work}");
+    }
+}
