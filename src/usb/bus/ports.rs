@@ -76,10 +76,17 @@ impl<C: Driver> Bus<'_, C> {
         }
     }
 
-    fn take_port_status(&mut self, entry: &PortEntry) -> Option<PortStatus> {
+    /// Reads and acknowledges what a port shows. A connection that comes or goes in between is acknowledged
+    /// unseen, since its change is shown already: the port is looked at again then.
+    fn take_port_status(&mut self, index: usize, now: Instant) -> Option<PortStatus> {
+        let entry = *self.ports.get(index)?;
         let driver = self.driver(entry.controller)?;
         let status = driver.read_port(entry.port);
         driver.acknowledge(entry.port, &status);
+        if driver.read_port(entry.port).connected != status.connected {
+            self.ports.get_mut(index)?.changed = true;
+            self.wake_at(now);
+        }
         Some(status)
     }
 
@@ -253,7 +260,7 @@ impl<C: Driver> Bus<'_, C> {
     /// Reads a port and acts on what it shows.
     fn look_at(&mut self, index: usize, now: Instant) -> Option<BusEvent> {
         let entry = *self.ports.get(index)?;
-        let status = self.take_port_status(&entry)?;
+        let status = self.take_port_status(index, now)?;
         let protocol = self.port_protocol(&entry)?;
         // Some boards show over-current for ever, and nothing comes of it.
         let is_used = matches!(entry.state, PortState::Occupied(_));

@@ -69,6 +69,8 @@ pub(crate) struct State {
     protocol: PortProtocol,
     /// Ports from here on are SuperSpeed ports all the same.
     pub(crate) super_speed_from: u8,
+    /// A port's contact closes, or opens, just before what it has shown is acknowledged.
+    pub(crate) bounces: bool,
     memory: TestMemory,
     /// Handed out so far. Endpoint 0 of every device has the index 0.
     endpoints: u8,
@@ -179,6 +181,7 @@ impl Fake {
             acknowledged: 0,
             protocol,
             super_speed_from: u8::MAX,
+            bounces: false,
             memory,
             endpoints: 0,
             devices: 0,
@@ -523,7 +526,11 @@ impl RootPorts for Fake {
     }
 
     fn acknowledge(&mut self, port: RootPort, _status: &PortStatus) {
-        self.state().ports[usize::from(port.0)].connect_changed = false;
+        let mut state = self.state();
+        let bounces = core::mem::take(&mut state.bounces);
+        let status = &mut state.ports[usize::from(port.0)];
+        status.connected ^= bounces;
+        status.connect_changed = false;
     }
 
     fn power_port(&mut self, _port: RootPort, _on: bool) {}

@@ -54,6 +54,16 @@ fn state(bus: &Bus<'_, Fake>, controller: u8) -> ControllerState {
     bus.controller_state(ControllerId(controller)).unwrap()
 }
 
+/// The change that was acknowledged stood for both.
+#[test]
+fn a_contact_that_closes_between_the_look_and_its_acknowledgement_is_seen() {
+    let (mut bus, fakes) = running(1);
+    fakes[0].state().bounces = true;
+    fakes[0].state().connect(0, false);
+    let events = run(&mut bus, START, START + WHILE);
+    assert!(matches!(events[..], [BusEvent::Described(_)]), "{events:?}");
+}
+
 /// A number that wraps would name another device.
 #[test]
 fn a_table_longer_than_its_numbers_is_used_as_far_as_they_count() {
