@@ -109,6 +109,11 @@ impl Operation {
     pub(crate) fn is_read(&self) -> bool {
         matches!(self, Self::Read(_))
     }
+
+    /// Whether it may leave something in the disk's cache.
+    pub(crate) fn leaves_unflushed(&self) -> bool {
+        !matches!(self, Self::Read(_) | Self::Flush | Self::Stop)
+    }
 }
 
 /// A request that has ended, with its buffer.

@@ -98,6 +98,8 @@ pub struct UnitEntry {
     pub(crate) relapsed: bool,
     /// Which use of the entry was told of as a disk that is ready.
     pub(crate) told: Option<u32>,
+    /// On the way out: the use of the entry that is owed a flush. It outlasts that use.
+    pub(crate) owed: Option<u32>,
     /// When it is asked again, while it has no medium.
     pub(crate) next_look: Instant,
     /// How often its device had to be reset while a command of a bring-up was under way.
@@ -138,6 +140,7 @@ impl UnitEntry {
         before: None,
         relapsed: false,
         told: None,
+        owed: None,
         next_look: Instant::NEVER,
         interruptions: 0,
         quirks: Quirks::empty(),

@@ -33,6 +33,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             *entry = UnitEntry {
                 generation: entry.generation.wrapping_add(1),
                 told: entry.told,
+                owed: entry.owed,
                 function: unit.function,
                 controller: unit.controller,
                 lun: unit.lun,

@@ -2,7 +2,7 @@
 //! controllers that write to no memory any more.
 
 use super::Host;
-use crate::block::queue::{DiskId, Operation};
+use crate::block::queue::{DiskId, Operation, RequestSlot};
 use crate::block::{BlockDevice, BlockError};
 use crate::platform::Platform;
 #[cfg(doc)]
@@ -42,17 +42,17 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     /// [`Policy::flush`] and, where it hangs, an episode of recovery ([`Policy::episode`]) and
     /// [`Policy::readiness`] more: 100 s by default. Spinning a disk down may take as long again. Then settings
     /// have half a second in all, and the controllers have `timeout` in all to stop. Requests of the queue face
-    /// that are under way end before that, or with [`BlockError::Disconnected`]. Controllers that do not stop are cut off by the platform,
+    /// that are under way end before that, or with [`BlockError::Disconnected`]; writes among them are flushed too. Take
+    /// completions first: where they fill the table of requests, no flush has a place in it. Controllers that do not stop are cut off by the platform,
     /// where it can.
     pub fn shutdown(&mut self, parting: Parting, timeout: Duration) -> Leaving {
         let mut unflushed = None;
-        let dirty = UnitSet::of(self.units, has_unflushed);
+        self.note_owed();
         for index in 0..self.units.len() as u8 {
+            if let Some(gone) = self.take_owed(index) {
+                unflushed = unflushed.or(Some(gone));
+            }
             let Some(disk) = self.usable_disk(index) else {
-                // It may have been pulled while another one was flushed.
-                if dirty.contains(index) {
-                    unflushed = unflushed.or(self.gone_disk(index));
-                }
                 continue;
             };
             if self.needs_flush(disk)
@@ -60,9 +60,12 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             {
                 unflushed = unflushed.or(Some((disk, error)));
             }
-            if parting == Parting::FlushAndStop {
-                // A disk that does not spin down is no loss: it was flushed.
-                let _ = self.disk(disk).run(Operation::Stop);
+            if parting == Parting::FlushAndStop
+                && let Err(error) = self.disk(disk).run(Operation::Stop)
+                // A disk that does not spin down is no loss where it was flushed.
+                && self.needs_flush(disk)
+            {
+                unflushed = unflushed.or(Some((disk, error)));
             }
         }
         self.restore_settings();
@@ -113,48 +116,47 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         Some(DiskId { index, generation })
     }
 
-    /// A disk that cannot be flushed any more, and why.
-    fn gone_disk(&self, index: u8) -> Option<(DiskId, BlockError)> {
-        let entry = self.units.get(usize::from(index))?;
-        let generation = entry.generation;
+    /// Notes which disks are owed a flush. What is queued for one counts as written: it will be.
+    fn note_owed(&mut self) {
+        for index in 0..self.units.len() as u8 {
+            let Some(entry) = self.units.get(usize::from(index)) else {
+                break;
+            };
+            let generation = entry.generation;
+            let disk = DiskId { index, generation };
+            let is_owed = !entry.is_free() && self.needs_flush(disk);
+            if let Some(entry) = self.units.get_mut(usize::from(index)) {
+                entry.owed = is_owed.then_some(generation);
+            }
+        }
+    }
+
+    /// A disk that was owed a flush and cannot be flushed any more, and why: it may have been pulled while another
+    /// one was flushed, and another disk may have its place.
+    fn take_owed(&mut self, index: u8) -> Option<(DiskId, BlockError)> {
+        let entry = self.units.get_mut(usize::from(index))?;
+        let generation = entry.owed.take()?;
+        let is_here = !entry.is_free() && entry.generation == generation;
         let why = match entry.geometry() {
-            Err(error) if !entry.is_free() => error,
+            Ok(_) if is_here => return None,
+            Err(error) if is_here => error,
             _ => BlockError::Disconnected,
         };
         Some((DiskId { index, generation }, why))
     }
 
+    /// Whether a disk has, or will have, writes that no flush has covered.
     fn needs_flush(&self, disk: DiskId) -> bool {
-        self.unit(disk).is_some_and(has_unflushed)
+        let writes = |slot: &RequestSlot| {
+            slot.is_waiting() && slot.disk == disk && slot.operation.leaves_unflushed()
+        };
+        self.unit(disk).is_some_and(has_unflushed) || self.requests.iter().any(writes)
     }
 }
 
 /// Whether a disk may hold writes in its cache, or has lost some and nobody was told.
 fn has_unflushed(entry: &UnitEntry) -> bool {
     entry.durability.is_dirty() || entry.durability.epoch() != entry.seen
-}
-
-/// Some of the units, a bit each.
-struct UnitSet([u64; 4]);
-
-impl UnitSet {
-    fn of(units: &[UnitEntry], is_in: impl Fn(&UnitEntry) -> bool) -> Self {
-        let mut bits = [0; 4];
-        for (index, entry) in units.iter().enumerate() {
-            if let Some(word) = bits.get_mut(index / 64)
-                && !entry.is_free()
-                && is_in(entry)
-            {
-                *word |= 1 << (index % 64);
-            }
-        }
-        Self(bits)
-    }
-
-    fn contains(&self, index: u8) -> bool {
-        let word = self.0.get(usize::from(index / 64));
-        word.is_some_and(|word| word >> (index % 64) & 1 == 1)
-    }
 }
 
 impl<P: Platform, C: Driver> super::Disk<'_, '_, P, C> {
@@ -170,7 +172,7 @@ impl<P: Platform, C: Driver> super::Disk<'_, '_, P, C> {
         }
         match self.run(Operation::Stop) {
             // It was flushed.
-            Err(BlockError::Unsupported(_)) => Ok(()),
+            Err(BlockError::Unsupported(_)) if !self.host.needs_flush(self.id()) => Ok(()),
             result => result,
         }
     }

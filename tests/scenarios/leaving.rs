@@ -8,6 +8,7 @@ use rootport::dma::DmaBuffer;
 use rootport::platform::Platform;
 use rootport::stack::{DiskState, Leaving, Parting};
 use rootport::time::Duration;
+use rootport_models::adapter::owned;
 use rootport_models::device::base::{Answer, Request};
 use rootport_models::device::bot::{Action, Until, opcode};
 use rootport_models::device::scsi::{CacheLoss, LogicalUnit, Scripted, Sense};
@@ -58,6 +59,59 @@ fn a_dirty_disk_that_is_pulled_while_another_one_is_stopped_is_named() {
         assert_eq!((leaving.unflushed, leaving.quiet), (why, true));
         assert_eq!(first.durable_block(5), [0x3c; 512]);
     }
+}
+
+/// Its first disk is clean when its turn comes, and is written to while the second is flushed.
+#[test]
+fn a_write_that_waits_for_its_turn_on_the_way_out_is_flushed_too() {
+    for parting in [Parting::Flush, Parting::FlushAndStop] {
+        let mut rig = Rig::default();
+        let slow = Action::Delay(SECOND);
+        let first = caching_stick().on(opcode(0x28).after(1).times(1), slow);
+        // It does not know how to stop.
+        let first = first.on(opcode(0x1b), Action::Fail(Sense::UNKNOWN_COMMAND));
+        let first = first.build();
+        let disk = rig.disk(HIGH_PORT, first.clone());
+        let slow = Action::Delay(3 * SECOND);
+        let second = caching_stick().on(opcode(0x35).once(), slow).build();
+        let other = rig.disk(OTHER_PORT, second.clone());
+        rig.write(other, 7, &[0x3d; 512]).unwrap();
+        let mut buffers = [512, 512].map(|length| rig.machine.buffer(length, 0));
+        buffers[1].fill(0x3c);
+        let [read, write] = &mut buffers;
+        let requests = [
+            (Operation::Read(Lba(100)), owned(read)),
+            (Operation::Write(Lba(5)), owned(write)),
+        ];
+        for (operation, buffer) in requests {
+            let submitted = rig.host.submit(disk, operation, Some(buffer));
+            assert!(submitted.is_ok(), "there is room");
+        }
+        let leaving = rig.host.shutdown(parting, PATIENCE);
+        assert_eq!(leaving, GOOD, "{parting:?}");
+        assert_eq!(first.durable_block(5), [0x3c; 512], "{parting:?}");
+        assert_eq!(second.durable_block(7), [0x3d; 512]);
+    }
+}
+
+/// Its place in the table is another disk's by then, which has nothing to be flushed.
+#[test]
+fn a_dirty_disk_that_is_replaced_while_another_one_is_flushed_is_named() {
+    let mut rig = Rig::default();
+    let slow = opcode(0x35).once();
+    let first = caching_stick().on(slow, Action::Delay(10 * SECOND)).build();
+    let disk = rig.disk(HIGH_PORT, first.clone());
+    rig.write(disk, 5, &[0x3c; 512]).unwrap();
+    // It goes four seconds after it came, and comes back a second later.
+    let goes = caching_stick().appears(4 * SECOND, None);
+    let goes = goes.appears(5 * SECOND, Some(Link::High));
+    let second = rig.disk(OTHER_PORT, goes.build());
+    rig.write(second, 7, &[0x3d; 512]).unwrap();
+    rig.run(Duration::from_millis(2700));
+    let leaving = rig.host.shutdown(Parting::Flush, PATIENCE);
+    let why = Some((second, BlockError::Disconnected));
+    assert_eq!((leaving.unflushed, leaving.quiet), (why, true));
+    assert_eq!(first.durable_block(5), [0x3c; 512]);
 }
 
 #[test]
