@@ -5,8 +5,8 @@
 //! else at another speed. UAS comes first where the device, the controller and what is known of both
 //! allow it, and Bulk-Only is what remains.
 
-use super::Host;
 use super::recover::Home;
+use super::{FunctionSlot, Host};
 use crate::host::HostError;
 use crate::platform::Platform;
 use crate::policy::{Policy, UasUse};
@@ -74,10 +74,14 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                 self.free_function(index as u8);
                 Some(index)
             }
-            None => self
-                .functions
-                .iter()
-                .position(|slot| slot.function.is_free() && slot.absent_until.is_none()),
+            None => {
+                let is_unused =
+                    |slot: &FunctionSlot| slot.function.is_free() && slot.absent_until.is_none();
+                let index = self.functions.iter().position(is_unused)?;
+                // Nothing of whoever was there before, or could not be opened there, is this one's.
+                self.free_function(index as u8);
+                Some(index)
+            }
         }
     }
 

@@ -448,11 +448,17 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
 
     /// A function's device is out of reach for good, and whatever still comes from it is nobody's.
     pub(super) fn disown(&mut self, function: u8) {
-        if let Some(slot) = self.functions.get_mut(usize::from(function)) {
-            slot.function.gone();
-            slot.absent_until = None;
-            slot.is_disowned = true;
+        let Some(slot) = self.functions.get_mut(usize::from(function)) else {
+            return;
+        };
+        // Its device was away: nothing comes from it, and another may have the place.
+        if slot.function.is_free() {
+            *slot = FunctionSlot::EMPTY;
+            return;
         }
+        slot.function.gone();
+        slot.absent_until = None;
+        slot.is_disowned = true;
     }
 
     /// Looks at the deadlines of functions and the pauses of units.

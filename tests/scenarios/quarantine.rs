@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 
 use rootport::block::queue::{DiskId, Operation, RequestId};
 use rootport::block::{BlockError, Lba};
+use rootport::policy::Policy;
 use rootport::stack::{DiskState, Parting};
 use rootport::time::Duration;
 use rootport_models::adapter::owned;
-use rootport_models::device::bot::{Action, opcode};
+use rootport_models::device::bot::{Action, Until, opcode};
 use rootport_models::device::scsi::{LogicalUnit, pattern};
 use rootport_models::device::uas::{What, on};
 use rootport_models::device::{SECOND, Script, UasScript, UsbDevice};
@@ -179,4 +180,34 @@ fn a_disk_whose_controller_is_quarantined_is_gone_and_holds_nobody_up() {
             UasScript::new().speed(*link).fault(hangs).build(),
         );
     }
+}
+
+/// The dead controller's disk was away for a port reset: its place is free, and the next disk's.
+#[test]
+fn a_disk_that_takes_the_place_of_one_that_was_away_when_its_controller_died_has_deadlines() {
+    let mut rig = rig();
+    rig.host.set_policy(Policy {
+        read_write: Duration::from_secs(2),
+        ..Policy::DEFAULT
+    });
+    let hangs = || {
+        let late = opcode(0x28).touching(2000..2001);
+        let script = Script::new().unit(LogicalUnit::stick(4096));
+        script.on(late, Action::Hang(Until::PowerCycle))
+    };
+    let first = hangs().build();
+    let away = disk(&mut rig, DYING, HIGH_PORT, first.clone());
+    // It is deaf behind the reset of its port, which is under way when its controller dies.
+    first.change(|device| device.recovery.after_reset = 60 * SECOND);
+    let now = rig.age().as_micros();
+    rig.run(Duration::from_micros(DEATH / 1_000 - 3_000_000 - now));
+    read(&mut rig, away, 2000).expect("it is ready");
+    rig.run(Duration::from_secs(30));
+    while rig.host.take_completion().is_some() {}
+    let next = disk(&mut rig, WELL, HIGH_PORT, hangs().build());
+    let id = read(&mut rig, next, 2000).expect("it is ready");
+    rig.run(Duration::from_secs(60));
+    let completion = rig.host.take_completion().expect("it has a deadline");
+    assert_eq!(completion.id, id);
+    assert!(completion.result.is_err());
 }
