@@ -20,7 +20,7 @@ use crate::storage::ladder::{Allowed, Climb, Failure};
 use crate::storage::uas::machine::Tried;
 use crate::storage::uas::transport::Tools;
 use crate::time::Instant;
-use crate::usb::{DeviceId, DeviceInfo, Driver, Fate};
+use crate::usb::{ControllerState, DeviceId, DeviceInfo, Driver, Fate};
 
 /// Where a function's device is plugged in, and what it is.
 #[derive(Clone, Copy, Debug)]
@@ -232,9 +232,21 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                 self.leave(neighbour, now);
                 self.bus.cycle_power(device, now);
                 self.blame_neighbour(neighbour);
+            } else {
+                self.stay_away(neighbour, now);
             }
         }
         self.switch_rail_off(rail, now + crate::usb::port::POWER_OFF);
+    }
+
+    /// A function whose device is away already has as long again: whatever it waits for begins anew.
+    pub(super) fn stay_away(&mut self, function: u8, now: Instant) {
+        let until = now + self.policy.reopen;
+        let slot = self.functions.get_mut(usize::from(function));
+        if let Some(absent_until) = slot.and_then(|slot| slot.absent_until.as_mut()) {
+            *absent_until = until;
+            self.wake_at(until);
+        }
     }
 
     /// A function's device is reset for another one's sake: what is under way ends with that.
@@ -399,12 +411,37 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         };
         match slot.absent_until {
             Some(until) if now < until => self.wake_at(until),
-            Some(_) if slot.function.is_free() => {
-                self.climb(function, Failure::Broken, now);
-            }
+            Some(_) if slot.function.is_free() => self.not_back(function, now),
             // It is still being closed: the controller has deadlines for that.
             Some(_) => self.wake_at(now + self.policy.reopen),
             None => {}
+        }
+    }
+}
+
+impl<P: Platform, C: Driver> Host<'_, P, C> {
+    /// A function's device has not come back in its time. As long as its controller does not run, that is no fault
+    /// of the device's; and where that never will, nothing comes back.
+    fn not_back(&mut self, function: u8, now: Instant) {
+        let controller = self.controller_of(function);
+        match controller.and_then(|controller| self.bus.controller_state(controller)) {
+            Some(ControllerState::Running) => {
+                self.climb(function, Failure::Broken, now);
+            }
+            Some(ControllerState::Stopped | ControllerState::Failed(_)) | None => {
+                self.free_function(function);
+            }
+            Some(_) => self.stay_away(function, now),
+        }
+    }
+
+    /// Functions whose devices are away get none back: the host is leaving.
+    pub(super) fn forget_absent(&mut self) {
+        for function in 0..self.functions.len() as u8 {
+            let slot = self.functions.get(usize::from(function));
+            if slot.is_some_and(|slot| slot.absent_until.is_some() && slot.function.is_free()) {
+                self.free_function(function);
+            }
         }
     }
 }

@@ -44,6 +44,8 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             if slot.is_some_and(|slot| slot.function.device().is_some()) {
                 self.leave(neighbour, now);
                 self.blame_neighbour(neighbour);
+            } else {
+                self.stay_away(neighbour, now);
             }
         }
         self.leave(function, now);

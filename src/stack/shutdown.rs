@@ -95,6 +95,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     /// `true` if every controller has stopped or was cut off within `timeout`: no DMA happens any more.
     pub fn stop(&mut self, timeout: Duration) -> bool {
         self.bus.stop(self.platform.now());
+        self.forget_absent();
         let stopped = self.poll_until(timeout, |host| host.is_stopped());
         self.switch_rails_on();
         stopped

@@ -18,6 +18,8 @@ use crate::rig::{CALL_LIMIT, OTHER_PORT, Rig, port_for};
 /// Pipes of the UAS disk: status, data in.
 const STATUS: u8 = 0x82;
 const DATA_IN: u8 = 0x83;
+/// Endpoint 0, of any device.
+const CONTROL: u8 = 0;
 /// Bulk IN of a Bulk-Only disk.
 const BULK_IN: u8 = 0x81;
 
@@ -74,6 +76,50 @@ fn a_uas_disk_whose_endpoint_the_controller_has_lost_costs_a_restart_and_no_requ
             assert_eq!(rig.flush(disk), Ok(()), "it was clean");
             assert_eq!(rig.flush(beside), Ok(()), "so was its neighbour");
         }
+    }
+}
+
+/// Both are away for the resets of their ports when the controller is started again for the one.
+#[test]
+fn two_disks_whose_endpoints_the_controller_has_lost_come_back_from_one_restart() {
+    // Either is the first to have its time behind the reset over.
+    for control in [56, 64] {
+        two_come_back(rig(&[(BULK_IN, LATER), (0x85, LATER), (CONTROL, control)]));
+    }
+}
+
+fn two_come_back(mut rig: Rig) {
+    rig.host.set_policy(Policy {
+        read_write: Duration::from_secs(2),
+        bring_up: Duration::from_secs(2),
+        ..Policy::DEFAULT
+    });
+    let unit = LogicalUnit::disk(65536, 512);
+    let first = rig.disk(port_for(Link::High), Script::new().unit(unit).build());
+    let second = rig.disk(OTHER_PORT, neighbour());
+    let mut lba = 0;
+    while restarts(&rig) == 0 {
+        lba += 1;
+        assert!(lba < 100, "no restart: {}", rig.describe());
+        for disk in [first, second] {
+            let buffer = owned(&mut rig.machine.buffer(512, 0));
+            let submitted = rig
+                .host
+                .submit(disk, Operation::Read(Lba(lba)), Some(buffer));
+            assert!(submitted.is_ok(), "{}", rig.describe());
+        }
+        let mut ended = 0;
+        for _ in 0..CALL_LIMIT.as_millis() {
+            rig.run(Duration::from_millis(1));
+            ended += usize::from(rig.host.take_completion().is_some());
+            if ended == 2 {
+                break;
+            }
+        }
+        assert_eq!(ended, 2, "{}", rig.describe());
+    }
+    for disk in [first, second] {
+        rig.check(disk, 3, 8);
     }
 }
 

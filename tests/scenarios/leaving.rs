@@ -6,6 +6,7 @@ use rootport::block::queue::Operation;
 use rootport::block::{BlockDevice, BlockError, Lba};
 use rootport::dma::DmaBuffer;
 use rootport::platform::Platform;
+use rootport::policy::Policy;
 use rootport::stack::{DiskState, Leaving, Parting};
 use rootport::time::Duration;
 use rootport_models::adapter::owned;
@@ -112,6 +113,30 @@ fn a_dirty_disk_that_is_replaced_while_another_one_is_flushed_is_named() {
     let why = Some((second, BlockError::Disconnected));
     assert_eq!((leaving.unflushed, leaving.quiet), (why, true));
     assert_eq!(first.durable_block(5), [0x3c; 512]);
+}
+
+/// It does not come back any more, and nobody waits for it.
+#[test]
+fn what_waits_for_a_disk_that_is_away_ends_when_the_host_stops() {
+    let mut rig = Rig::default();
+    rig.host.set_policy(Policy {
+        read_write: Duration::from_secs(2),
+        ..Policy::DEFAULT
+    });
+    let hangs = Action::Hang(Until::PowerCycle);
+    let device = caching_stick().on(opcode(0x28).after(1), hangs).build();
+    let disk = rig.disk(HIGH_PORT, device.clone());
+    // It is deaf behind the reset of its port.
+    device.change(|device| device.recovery.after_reset = 60 * SECOND);
+    let buffer = owned(&mut rig.machine.buffer(512, 0));
+    let read = rig.host.submit(disk, Operation::Read(Lba(9)), Some(buffer));
+    assert!(read.is_ok(), "there is room");
+    rig.run(Duration::from_millis(3500));
+    assert!(rig.host.take_completion().is_none(), "it waits");
+    assert!(rig.host.stop(PATIENCE));
+    let completion = rig.host.take_completion().expect("its disk is gone");
+    assert_eq!(completion.result, Err(BlockError::Disconnected));
+    assert!(completion.buffer.is_some());
 }
 
 #[test]

@@ -230,6 +230,10 @@ impl<C: Driver> Bus<'_, C> {
         let is_it = |entry: &PortEntry| {
             entry.in_use && entry.controller == controller && entry.port == port
         };
+        // No register of a controller that was cut off is touched.
+        if !self.runs(controller) {
+            return;
+        }
         let Some(index) = self.ports.iter().position(is_it) else {
             return;
         };
