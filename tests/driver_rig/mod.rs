@@ -417,6 +417,26 @@ impl<'s, D: Driver> Rig<'s, D> {
     /// Queues READ(10) as a Bulk-Only device takes it, all three transfers at once, with the data
     /// at `start`.
     pub(crate) fn queue_read(&mut self, disk: &mut DiskRig, lba: u32, blocks: u16, start: usize) {
+        self.queue_read_data(disk, (lba, blocks, start), Report::Unexpected);
+        self.queue(disk.input, 3, Direction::In, (STATUS, 1024), Report::Always);
+        self.driver.kick(disk.input, 0);
+    }
+
+    /// The same with a status that is held back until the data are there.
+    pub(crate) fn queue_read_held(&mut self, disk: &mut DiskRig, lba: u32, blocks: u16) {
+        self.queue_read_data(disk, (lba, blocks, 0), Report::Always);
+        let status = self.segment(STATUS, 1024);
+        let held = self.driver.hold_segment(disk.input, Token(3), status);
+        assert_eq!(held, Ok(()));
+        self.driver.kick(disk.input, 0);
+    }
+
+    fn queue_read_data(
+        &mut self,
+        disk: &mut DiskRig,
+        (lba, blocks, start): (u32, u16, usize),
+        report: Report,
+    ) {
         disk.tag += 1;
         let bytes = u32::from(blocks) * 512;
         let wrapper = command_wrapper(disk.tag, bytes, 0x28, lba, blocks);
@@ -430,9 +450,7 @@ impl<'s, D: Driver> Rig<'s, D> {
             Report::Unexpected,
         );
         self.driver.kick(disk.output, 0);
-        self.queue(disk.input, 2, Direction::In, data, Report::Unexpected);
-        self.queue(disk.input, 3, Direction::In, (STATUS, 1024), Report::Always);
-        self.driver.kick(disk.input, 0);
+        self.queue(disk.input, 2, Direction::In, data, report);
     }
 
     /// Reads blocks to `start`. Returns how data and status ended, and the status byte, or 0xff after a

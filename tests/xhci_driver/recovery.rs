@@ -1,13 +1,13 @@
 //! What a device or the bus gets wrong on an xHCI, beyond what every kind has to stand
 //! (`driver_rig::recovery`).
 
-use rootport::host::Outcome;
+use rootport::host::{Endpoints, Outcome};
 use rootport::time::Duration;
 use rootport::usb::setup::SetupPacket;
 use rootport_models::controller::xhci::{AfterShort, CompletionFault, Faults, IdleStop, Traits};
 use rootport_models::device::bot::{Action, Until, opcode};
 use rootport_models::device::scsi::LogicalUnit;
-use rootport_models::device::{Link, Script};
+use rootport_models::device::{Link, MICROSECOND, MILLISECOND, Script};
 
 use crate::rig::{DiskRig, READ, Rig, Setting, script, shapes, with_disk, with_running};
 
@@ -59,6 +59,32 @@ fn a_silent_device_is_quiesced_and_its_transfers_come_back() {
             rig.recover(disk);
         });
     }
+}
+
+/// Its doorbell would start the endpoint behind the back of whoever stops it.
+#[test]
+fn a_status_that_is_held_back_is_not_let_go_by_data_that_end_while_the_endpoint_is_being_stopped() {
+    const DELAY: u64 = MILLISECOND;
+    let mut ended_late = 0;
+    for early in 0..60 {
+        let disk = script()
+            .on(opcode(READ).times(1), Action::Delay(DELAY))
+            .build();
+        with_disk(Traits::default(), disk, |rig, disk| {
+            rig.queue_read_held(disk, 0, 8);
+            // A block takes some 80 us; the endpoint is at rest within 25.
+            rig.machine.advance(DELAY + (100 - early) * MICROSECOND);
+            let now = rig.now();
+            rig.driver.quiesce(disk.input, now).unwrap();
+            rig.machine.advance(50 * MICROSECOND);
+            assert_eq!(rig.endpoint_result(disk.input), Ok(()));
+            let ended = rig.ended_so_far(disk.input);
+            ended_late += usize::from(ended[0] == (2, Outcome::Complete, 4096));
+            rig.control(disk.device, SetupPacket::bulk_only_reset(0));
+            rig.recover(disk);
+        });
+    }
+    assert!((2..58).contains(&ended_late), "{ended_late} of 60");
 }
 
 #[test]

@@ -35,6 +35,7 @@ impl<B: Bus> Xhci<'_, B> {
         let endpoint = self.endpoints.get_mut(place).ok_or(HostError::Stale)?;
         if let Some(transfers) = &mut endpoint.transfers {
             transfers.forget_stop();
+            transfers.forget_held();
         }
         if let Some(set) = &endpoint.streams {
             set.forget_stop(self.streams, &mut self.records);
@@ -356,6 +357,9 @@ impl<B: Bus> Xhci<'_, B> {
                 let command = self.issue(trb, now);
                 if let Some(endpoint) = self.endpoints.get_mut(place) {
                     endpoint.command = command;
+                    if let Some(transfers) = &mut endpoint.transfers {
+                        transfers.forget_held();
+                    }
                 }
             }
         }

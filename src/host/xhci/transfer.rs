@@ -239,10 +239,12 @@ impl TransferRing {
         }
     }
 
-    /// The controller works on the ring no more, and will begin behind what is held: so that the block is
-    /// not taken for a new one in the next lap, it gets this lap's cycle bit.
-    fn forget_held(&mut self) {
+    /// The endpoint is to be stopped: no event lets go of what is held from here on, whose doorbell would
+    /// start the endpoint again. So that the block is not taken for a new one in the next lap, it gets this
+    /// lap's cycle bit.
+    pub(super) fn forget_held(&mut self) {
         if let Some(held) = self.held.take() {
+            release();
             self.ring.hand_over(held.index, held.control);
         }
     }
