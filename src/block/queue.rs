@@ -175,6 +175,8 @@ pub struct RequestSlot {
     pub(crate) buffer: Option<DmaBuffer>,
     /// Carries the data of one command under way, where the controller cannot reach the memory.
     pub(crate) bounced: Option<(Piece, Bounced)>,
+    /// The latest request here, by its sequence number, some of whose data was carried so.
+    pub(crate) carried: u32,
     /// Blocks in all, and those that commands were issued for.
     pub(crate) blocks: u64,
     pub(crate) issued: u64,
@@ -220,6 +222,7 @@ impl RequestSlot {
         memory: None,
         buffer: None,
         bounced: None,
+        carried: u32::MAX,
         blocks: 0,
         issued: 0,
         piece: Piece {

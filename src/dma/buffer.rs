@@ -147,6 +147,11 @@ impl DmaBuffer {
         self.memory.in_step = (start | self.memory.length).is_multiple_of(LONGEST_LINE);
     }
 
+    /// Data of it is moved by the CPU: its lines may be dirty from now on.
+    pub(crate) fn note_carried(&mut self) {
+        self.memory.in_step = false;
+    }
+
     /// Gives up ownership: the caller answers for the memory again.
     #[must_use]
     pub fn into_raw(self) -> RawBuffer {

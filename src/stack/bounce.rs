@@ -61,6 +61,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                 command.data = bounced.data().map_or(command.data, DataPlace::Pool);
                 let piece = slot.piece;
                 slot.bounced = Some((piece, bounced));
+                slot.carried = slot.sequence;
                 Ok((Client::request(client.index, piece), command))
             }
             None => {

@@ -52,8 +52,12 @@ impl Backlog {
         self.changes = self.changes.saturating_sub(changes);
         slot.state = RequestState::Ended(result);
         slot.memory = None;
-        if let (Ok(()), Some(buffer)) = (result, slot.buffer.as_mut()) {
-            buffer.note_transfer();
+        if let Some(buffer) = slot.buffer.as_mut() {
+            if slot.carried == slot.sequence {
+                buffer.note_carried();
+            } else if result.is_ok() {
+                buffer.note_transfer();
+            }
         }
         if !slot.is_blocking {
             ended.join(requests, index);

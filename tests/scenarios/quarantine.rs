@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use rootport::block::queue::{DiskId, Operation, RequestId};
 use rootport::block::{BlockError, Lba};
 use rootport::policy::Policy;
-use rootport::stack::{DiskState, Parting};
+use rootport::stack::Parting;
 use rootport::time::Duration;
 use rootport_models::adapter::owned;
 use rootport_models::device::bot::{Action, Until, opcode};
@@ -16,7 +16,7 @@ use rootport_models::device::{SECOND, Script, UasScript, UsbDevice};
 use rootport_models::machine::{Machine, Options};
 
 use crate::controller::{self, Death, Driver, Faults, LINKS};
-use crate::rig::{HIGH_PORT, ModelHost, OTHER_PORT, POOL, Rig, port_for};
+use crate::rig::{HIGH_PORT, OTHER_PORT, POOL, Rig, port_for};
 
 /// The controller that dies, and the one that does not.
 const DYING: usize = 0;
@@ -36,28 +36,8 @@ fn rig() -> Rig {
     let well = controller::add(&machine, controller::usual(), Faults::none());
     assert_eq!((dying, well), (DYING, WELL));
     let mut rig = Rig::on(machine, dying, POOL, Driver::default());
-    let platform = rig.host.platform().clone();
-    let driver = controller::drive(&rig.machine, &platform, well, Driver::default());
-    rig.host.add_controller(driver).expect("room for two");
-    rig.host.start();
+    rig.add_controller(well);
     rig
-}
-
-/// Plugs a disk into a controller's port and waits until it is ready.
-fn disk(rig: &mut Rig, controller: usize, port: usize, device: impl UsbDevice + 'static) -> DiskId {
-    let known: Vec<DiskId> = rig.host.disks().map(|disk| disk.id).collect();
-    rig.machine.plug(controller, port, device);
-    let find = |host: &ModelHost| {
-        let mut disks = host.disks();
-        let ready = |state| matches!(state, DiskState::Ready(_));
-        let new = disks.find(|disk| ready(disk.state) && !known.contains(&disk.id));
-        new.map(|disk| disk.id)
-    };
-    let found = rig
-        .host
-        .poll_until(Duration::from_secs(5), |host| find(host).is_some());
-    assert!(found, "{}", rig.describe());
-    find(&rig.host).expect("it was there a moment ago")
 }
 
 fn read(rig: &mut Rig, disk: DiskId, lba: u64) -> Result<RequestId, BlockError> {
@@ -103,11 +83,11 @@ fn busy_until(
 /// are others'.
 fn ends_alone(first: impl UsbDevice + 'static, second: impl UsbDevice + 'static) {
     let mut rig = rig();
-    let one = disk(&mut rig, DYING, HIGH_PORT, first);
-    let two = disk(&mut rig, DYING, OTHER_PORT, second);
+    let one = rig.disk_on(DYING, HIGH_PORT, first);
+    let two = rig.disk_on(DYING, OTHER_PORT, second);
     let slow = Script::new().on(opcode(0x28), Action::Delay(300_000_000));
     let slow = slow.unit(LogicalUnit::stick(4096)).pipes(0, 0x85, 0x06);
-    let well = disk(&mut rig, WELL, HIGH_PORT, slow.build());
+    let well = rig.disk_on(WELL, HIGH_PORT, slow.build());
     rig.run(Duration::from_micros(
         DEATH / 1_000 - 1_000 - rig.age().as_micros(),
     ));
@@ -142,7 +122,7 @@ fn a_bulk_only_disk_whose_controller_is_quarantined_ends_no_request_but_its_own(
 /// The controller dies while the disk has a read under way and holds an unflushed write.
 fn refuses(port: usize, device: impl UsbDevice + 'static) {
     let mut rig = rig();
-    let disk = disk(&mut rig, DYING, port, device);
+    let disk = rig.disk_on(DYING, port, device);
     let buffer = owned(&mut rig.machine.buffer(512, 0));
     let write = Operation::Write(Lba(9));
     rig.host.submit(disk, write, Some(buffer)).expect("room");
@@ -196,7 +176,7 @@ fn a_disk_that_takes_the_place_of_one_that_was_away_when_its_controller_died_has
         script.on(late, Action::Hang(Until::PowerCycle))
     };
     let first = hangs().build();
-    let away = disk(&mut rig, DYING, HIGH_PORT, first.clone());
+    let away = rig.disk_on(DYING, HIGH_PORT, first.clone());
     // It is deaf behind the reset of its port, which is under way when its controller dies.
     first.change(|device| device.recovery.after_reset = 60 * SECOND);
     let now = rig.age().as_micros();
@@ -204,7 +184,7 @@ fn a_disk_that_takes_the_place_of_one_that_was_away_when_its_controller_died_has
     read(&mut rig, away, 2000).expect("it is ready");
     rig.run(Duration::from_secs(30));
     while rig.host.take_completion().is_some() {}
-    let next = disk(&mut rig, WELL, HIGH_PORT, hangs().build());
+    let next = rig.disk_on(WELL, HIGH_PORT, hangs().build());
     let id = read(&mut rig, next, 2000).expect("it is ready");
     rig.run(Duration::from_secs(60));
     let completion = rig.host.take_completion().expect("it has a deadline");

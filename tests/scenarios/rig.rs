@@ -128,6 +128,38 @@ impl Rig {
         Ok(Self { machine, host })
     }
 
+    /// Gives the host one more controller of its machine, by its index there.
+    pub(crate) fn add_controller(&mut self, index: usize) {
+        let platform = self.host.platform().clone();
+        let driver = controller::drive(&self.machine, &platform, index, Driver::default());
+        self.host
+            .add_controller(driver)
+            .expect("there is room for two");
+        self.host.start();
+    }
+
+    /// Plugs a disk into any controller's root port and waits until it can be used, at most 5 s.
+    pub(crate) fn disk_on(
+        &mut self,
+        controller: usize,
+        port: usize,
+        device: impl UsbDevice + 'static,
+    ) -> DiskId {
+        let known: Vec<DiskId> = self.host.disks().map(|disk| disk.id).collect();
+        self.machine.plug(controller, port, device);
+        let find = |host: &ModelHost| {
+            let mut disks = host.disks();
+            let ready = |state| matches!(state, DiskState::Ready(_));
+            let new = disks.find(|disk| ready(disk.state) && !known.contains(&disk.id));
+            new.map(|disk| disk.id)
+        };
+        let found = self
+            .host
+            .poll_until(Duration::from_secs(5), |host| find(host).is_some());
+        assert!(found, "{}", self.describe());
+        find(&self.host).expect("it was there a moment ago")
+    }
+
     /// Plugs a device into a root port of the first controller, from 0.
     pub(crate) fn plug(&self, port: usize, device: impl UsbDevice + 'static) {
         self.machine.plug(0, port, device);

@@ -1,8 +1,8 @@
 //! What a controller cannot reach is carried through the pool, counted; where the pool has no room for
 //! it, that is an error of one request, never lost data, and the disk goes on.
 
-use crate::controller::{self, Faults};
-use crate::rig::{CALL_LIMIT, HIGH_PORT, Rig};
+use crate::controller::{self, Driver, Faults};
+use crate::rig::{CALL_LIMIT, HIGH_PORT, POOL, Rig};
 use rootport::block::queue::{DiskId, Operation};
 use rootport::block::{BlockDevice, BlockError, Lba};
 use rootport::dma::MapError;
@@ -11,7 +11,7 @@ use rootport_models::adapter::owned;
 use rootport_models::device::field::good_stick;
 use rootport_models::device::scsi::LogicalUnit;
 use rootport_models::device::{Disk, Script, UasScript};
-use rootport_models::machine::Options;
+use rootport_models::machine::{Machine, Options};
 
 /// Above what 32 bits can name.
 const HIGH: u64 = 0x1_2345_6000;
@@ -62,6 +62,38 @@ fn a_request_of_the_queue_face_is_carried_too_and_its_buffer_comes_back() {
     assert_eq!(completion.result, Ok(()));
     let found = completion.buffer.expect("it comes back");
     assert!(found.as_slice() == &rig.read(disk, 7, 64 * 512).unwrap()[..]);
+}
+
+/// Reads into memory that only the detour reaches, and gives the buffer, as it came back, to another disk
+/// whose controller reaches it by itself: what the CPU has carried must not stay behind in its cache.
+#[test]
+fn a_buffer_that_was_filled_on_the_detour_is_written_to_another_disk_as_it_is() {
+    let machine = Machine::new(Options::default());
+    let narrow = controller::add(&machine, controller::addresses_32(), Faults::none());
+    let wide = controller::add(&machine, controller::addresses_64(), Faults::none());
+    let mut rig = Rig::on(machine, narrow, POOL, Driver::default());
+    rig.add_controller(wide);
+    let from = rig.disk_on(narrow, HIGH_PORT, good_stick());
+    let to = rig.disk_on(wide, HIGH_PORT, good_stick());
+    const LENGTH: usize = 64 * 512;
+    let mut high = rig.machine.buffer_at(HIGH, LENGTH, 0);
+    let mut buffer = Some(owned(&mut high));
+    for (disk, operation) in [
+        (to, Operation::Read(Lba(0))),
+        (from, Operation::Read(Lba(7))),
+        (to, Operation::Write(Lba(1000))),
+    ] {
+        rig.host
+            .submit(disk, operation, buffer.take())
+            .expect("room");
+        rig.run(CALL_LIMIT);
+        let completion = rig.host.take_completion().expect("it has ended");
+        assert_eq!(completion.result, Ok(()));
+        buffer = completion.buffer;
+    }
+    assert_eq!(bounced(&rig, from), LENGTH as u64);
+    assert_eq!(bounced(&rig, to), 0);
+    assert!(rig.read(to, 1000, LENGTH).unwrap() == rig.read(from, 7, LENGTH).unwrap());
 }
 
 #[test]
