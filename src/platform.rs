@@ -54,7 +54,8 @@ pub trait Platform: Dma {
     /// [`Platform::can_cut_dma`]: its blocking reads then go through memory of the stack's own.
     fn cut_dma(&self, controller: ControllerId) -> bool;
 
-    /// Whether [`Platform::cut_dma`] works for this controller.
+    /// Whether [`Platform::cut_dma`] works for this controller: a promise. Where it is broken, a blocking call
+    /// tries again, and does not come back before: its caller's buffer would still be the controller's.
     fn can_cut_dma(&self, controller: ControllerId) -> bool;
 
     /// How the power of a root port, counted from 0, can be switched: the port's fault domain, as

@@ -63,6 +63,9 @@ impl<P: Platform, C: Driver> Borrowed<'_, '_, P, C> {
         loop {
             if let Some(result) = result {
                 self.ended = true;
+                if result == Err(BlockError::Quarantined) {
+                    self.host.surely_cut(self.controller);
+                }
                 return result;
             }
             self.host.platform.wait(wake);

@@ -9,7 +9,11 @@ use super::Host;
 use crate::block::BlockError;
 use crate::platform::{ControllerId, Platform};
 use crate::scsi::transport::{ClientKind, TransportError};
+use crate::time::Duration;
 use crate::usb::Driver;
+
+/// Between two tries to cut off a controller that must be.
+const CUT_AGAIN: Duration = Duration::from_millis(10);
 
 impl<P: Platform, C: Driver> Host<'_, P, C> {
     /// Cuts a controller off from memory, and ends all that was under way on it. Where it cannot be cut off, the
@@ -17,7 +21,7 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
     #[cold]
     #[inline(never)]
     pub(super) fn cut_off(&mut self, controller: ControllerId) {
-        if self.platform.cut_dma(controller) {
+        if self.surely_cut(controller) {
             for function in 0..self.functions.len() as u8 {
                 if self.controller_of(function) == Some(controller) {
                     self.end_commands_of(function);
@@ -30,6 +34,29 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             self.quarantine(controller);
         }
         self.free_abandoned_calls();
+    }
+
+    /// Cuts a controller off from memory that a call has borrowed. `false`: the platform has never promised that it
+    /// can, and nothing was borrowed. Where it has, and breaks that, the memory is not its owner's again, and
+    /// there is nothing that the call could return with: it goes on trying.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn surely_cut(&mut self, controller: ControllerId) -> bool {
+        let mut was_told = false;
+        while !self.platform.cut_dma(controller) {
+            if !self.platform.can_cut_dma(controller) {
+                return false;
+            }
+            if !was_told {
+                self.platform.log(format_args!(
+                    "usb: controller {} can't be cut off as the platform says: its call's buffer is lost",
+                    controller.0,
+                ));
+                was_told = true;
+            }
+            self.platform.wait(self.platform.now() + CUT_AGAIN);
+        }
+        true
     }
 
     /// A function's commands end. What carried their data in the pool goes back to it.

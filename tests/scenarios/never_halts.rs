@@ -4,11 +4,14 @@
 use rootport::stack::Parting;
 use rootport::time::Duration;
 use rootport::usb::ControllerState;
+use rootport_models::device::bot::{Action, opcode};
 use rootport_models::device::field::good_stick;
+use rootport_models::device::scsi::LogicalUnit;
+use rootport_models::device::{MICROSECOND, SECOND, Script};
 use rootport_models::machine::{Machine, Options};
 
 use crate::controller::{self, Death, Driver, Faults};
-use crate::rig::{HIGH_PORT, POOL, Rig};
+use crate::rig::{CALL_LIMIT, HIGH_PORT, POOL, Rig};
 
 /// Whether the platform can cut it off.
 const CAN: [bool; 2] = [true, false];
@@ -117,5 +120,37 @@ fn a_controller_that_was_added_and_never_started_is_stopped_on_the_way_out() {
         rig.host.add_controller(driver).expect("room for two");
         assert_eq!(is_quiet(&mut rig), can, "{}", rig.describe());
         assert_eq!(was_cut(&rig), can);
+    }
+}
+
+/// The platform says that it can cut the controller off, and fails at first: the buffer of a blocking call would
+/// be its caller's again, and still the controller's.
+#[test]
+fn a_call_does_not_come_back_before_its_controller_is_cut_off_as_the_platform_has_promised() {
+    const DEATH: u64 = 10 * SECOND;
+    for failed_cuts in [0, 1, 5] {
+        let options = Options {
+            failed_cuts,
+            ..Options::default()
+        };
+        let mut faults = Faults::none();
+        faults.death = Some((DEATH, Death::AllOnes));
+        faults.never_halts = true;
+        let mut rig = Rig::faulty(options, controller::usual(), faults);
+        let late = opcode(0x28).touching(100..101);
+        let device = Script::new()
+            .unit(LogicalUnit::stick(4096))
+            .on(late, Action::Delay(60 * SECOND));
+        let disk = rig.disk(HIGH_PORT, device.build());
+        let alive = DEATH / MICROSECOND - rig.age().as_micros();
+        rig.run(Duration::from_micros(alive - 1_000));
+        let gone = rig.within(CALL_LIMIT, |rig| rig.read(disk, 100, 512));
+        assert!(gone.is_err());
+        let before = rig.machine.statistics(0).moved;
+        rig.run(Duration::from_secs(60));
+        assert_eq!(rig.machine.statistics(0).moved, before);
+        let log = rig.machine.log();
+        let is_told = log.iter().any(|line| line.contains("as the platform says"));
+        assert_eq!(is_told, failed_cuts > 1, "{log:?}");
     }
 }

@@ -77,6 +77,8 @@ pub struct Options {
     pub access_time: Nanoseconds,
     /// Whether the platform can cut a controller's DMA.
     pub can_cut_dma: bool,
+    /// How often that fails first, although it can.
+    pub failed_cuts: u32,
     /// How the platform can switch the power of ports.
     pub power: Power,
 }
@@ -91,6 +93,7 @@ impl Default for Options {
             sleep: Sleep::UntilAnything,
             access_time: 200,
             can_cut_dma: true,
+            failed_cuts: 0,
             power: Power::AlwaysOn,
         }
     }
@@ -345,10 +348,12 @@ impl Machine {
         self.world().clock_looks
     }
 
-    /// Takes all DMA away from a controller: whether the platform can.
+    /// Takes all DMA away from a controller: whether the platform could.
     pub fn cut_dma(&self, controller: usize) -> bool {
         let mut world = self.world();
-        let can = world.options.can_cut_dma;
+        let fails = world.options.failed_cuts != 0;
+        world.options.failed_cuts = world.options.failed_cuts.saturating_sub(1);
+        let can = world.options.can_cut_dma && !fails;
         if can && let Some(seat) = world.seats.get_mut(controller) {
             seat.controller.cut_dma();
         }
