@@ -83,6 +83,8 @@ pub struct BringUp {
     questions: Questions,
     /// Its pages have told it from others before.
     has_name: bool,
+    /// READ CAPACITY (16) has said more than (10) before.
+    was_widened: bool,
     quirks: Quirks,
     mode_form: ModeForm,
     manner: Manner,
@@ -111,6 +113,7 @@ impl BringUp {
             looking: false,
             questions: Questions::All,
             has_name: false,
+            was_widened: false,
             quirks: Quirks::empty(),
             mode_form: ModeForm::Six,
             manner: Manner::Cautious,
@@ -139,11 +142,12 @@ impl BringUp {
         self.questions = Questions::Essential;
     }
 
-    /// Asks for the pages that tell the unit from others in any case, if they did before its device was
-    /// opened again: nothing else proves that it is the same.
+    /// Asks in any case what told the unit from others before its device was opened again, nothing else proves that
+    /// it is the same: the pages with its names, and a size that only READ CAPACITY (16) knows.
     pub fn prove(&mut self, before: &Found) {
         let details = &before.details;
         self.has_name = details.serial.is_some() || details.name.is_some();
+        self.was_widened = before.capacity.blocks() > u64::from(u32::MAX);
     }
 
     /// Only looks whether there is a medium now in a unit that had none when it was asked last.
@@ -284,7 +288,8 @@ impl BringUp {
 
     /// Whether READ CAPACITY (16) may say more than (10) has.
     fn may_widen(&self) -> bool {
-        self.questions == Questions::All && self.has_details() && self.may_ask_sixteen()
+        let is_due = self.questions == Questions::All && self.has_details();
+        (is_due || self.was_widened) && self.may_ask_sixteen()
     }
 
     fn may_ask_sixteen(&self) -> bool {

@@ -271,7 +271,10 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                 self.next_timer = self.next_timer.min(until);
                 *next = Next::Time(until);
             }
-            Action::Ready(found) => {
+            Action::Ready(mut found) => {
+                if let Some(before) = entry.before.filter(|before| is_same_unit(before, &found)) {
+                    found.recall(&before);
+                }
                 // That something upsets the device is kept in mind.
                 entry.interruptions = entry.interruptions.min(1);
                 let device = self.functions.get(usize::from(entry.function));

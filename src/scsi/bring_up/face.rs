@@ -9,6 +9,7 @@ use super::super::inquiry::Inquiry;
 use super::super::sense::{Sense, SenseKey};
 use super::super::transport::{Outcome, TransportError};
 use super::super::unit::transport_failed;
+use super::super::vpd::BlockLimits;
 use crate::time::Instant;
 
 /// What a unit is.
@@ -22,6 +23,18 @@ pub struct Found {
     pub write_protected: bool,
     /// What else it says, if it could be asked.
     pub details: Details,
+}
+
+impl Found {
+    /// Takes over what the same unit said of itself before its device was opened again, and was not asked this time: how
+    /// much a command may move, and what may be discarded.
+    pub(crate) fn recall(&mut self, before: &Self) {
+        let (was, is) = (&before.details, &mut self.details);
+        if is.limits == BlockLimits::default() {
+            is.limits = was.limits;
+        }
+        is.provisioning = is.provisioning.or(was.provisioning);
+    }
 }
 
 /// How a unit is asked for its mode parameters.

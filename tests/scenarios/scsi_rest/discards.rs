@@ -3,13 +3,14 @@
 use rootport::block::queue::Operation;
 use rootport::block::{BlockError, Lba, SenseCode};
 use rootport::time::Duration;
-use rootport_models::device::UasScript;
+use rootport_models::device::bot::{Action, Until, opcode};
 use rootport_models::device::scsi::{LogicalUnit, Provisioning, Sense, pattern};
 use rootport_models::device::uas::{What, on};
+use rootport_models::device::{Script, UasScript};
 
 use super::{Handle, bulk_only, details, over_both, trusting, uas};
 use crate::controller::LINKS;
-use crate::rig::{Rig, port_for};
+use crate::rig::{HIGH_PORT, Rig, port_for};
 
 const UNMAP: u8 = 0x42;
 const WRITE_SAME: u8 = 0x93;
@@ -59,6 +60,30 @@ fn a_long_unmap_is_cut_at_limits_and_granules() {
         assert!((10..first).all(kept) && (end..4010).all(kept));
         assert!(!(first..end).any(kept));
     });
+}
+
+/// The page is refused when the disk is asked for it again, behind the reset of its port.
+#[test]
+fn a_disk_that_does_not_tell_its_limits_again_keeps_those_it_has_told() {
+    let provisioning = Provisioning {
+        maximum_blocks: 1000,
+        ..Provisioning::default()
+    };
+    let hang = opcode(0x28).touching(100..101).times(1);
+    let pages = opcode(0x12).page(0xb0).after(1);
+    let device = Script::new()
+        .unit(disk(provisioning))
+        .on(hang, Action::Hang(Until::BusReset))
+        .on(pages, Action::Fail(Sense::new(0x05, 0x24, 0x00)))
+        .build();
+    let mut rig = trusting();
+    let disk = rig.disk(HIGH_PORT, device.clone());
+    let before = details(&rig, disk).limits;
+    rig.check(disk, 100, 1);
+    assert_eq!(details(&rig, disk).limits, before);
+    assert!(before.maximum_unmap.is_some());
+    rig.host.disk(disk).unmap(Lba(10), 4000).unwrap();
+    assert_eq!(device.count(UNMAP), 4);
 }
 
 #[test]
