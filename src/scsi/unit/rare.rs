@@ -303,13 +303,33 @@ impl UnitEntry {
             Operation::Ata(_) | Operation::WriteSame { .. } | Operation::Unmap { .. }
                 if is_unknown =>
             {
-                let is_same = matches!(slot.operation, Operation::WriteSame { .. });
-                if is_same && SenseCode::from(sense) == SenseCode::UNKNOWN_COMMAND {
-                    self.lacks_write_same = true;
+                if SenseCode::from(sense) == SenseCode::UNKNOWN_COMMAND {
+                    self.note_lack(slot.operation);
                 }
                 Some(Err(unknown))
             }
             _ => None,
+        }
+    }
+
+    /// The unit does not know the command that an operation was carried out by: it is not sent again.
+    fn note_lack(&mut self, operation: Operation) {
+        let way = match operation {
+            Operation::Unmap { .. } => self.ready().and_then(|found| self.discard(found)).ok(),
+            _ => None,
+        };
+        match (operation, way) {
+            (_, Some(Discard::Unmap(_))) => {
+                if let UnitState::Ready(found) = &mut self.state
+                    && let Some(provisioning) = &mut found.details.provisioning
+                {
+                    provisioning.unmap = false;
+                }
+            }
+            (Operation::WriteSame { .. }, _) | (_, Some(Discard::WriteSame(_))) => {
+                self.lacks_write_same = true;
+            }
+            _ => {}
         }
     }
 

@@ -4,7 +4,7 @@ use rootport::block::queue::Operation;
 use rootport::block::{BlockError, Lba, SenseCode};
 use rootport::time::Duration;
 use rootport_models::device::bot::{Action, Until, opcode};
-use rootport_models::device::scsi::{LogicalUnit, Provisioning, Sense, pattern};
+use rootport_models::device::scsi::{LogicalUnit, Provisioning, Scripted, Sense, pattern};
 use rootport_models::device::uas::{What, on};
 use rootport_models::device::{Script, UasScript};
 
@@ -182,6 +182,31 @@ fn a_trusted_disk_that_minds_write_same_says_so_once() {
             );
         }
         rig.check(disk, 0, 8);
+    }
+}
+
+/// It announces what it does not know: by its pages it would be sent the same command for ever.
+#[test]
+fn a_disk_that_does_not_know_the_command_by_which_it_gives_blocks_back_is_not_sent_it_again() {
+    let by_write_same = Provisioning {
+        knows_unmap: false,
+        unmaps_by_write_same: true,
+        ..Provisioning::default()
+    };
+    for (provisioning, command) in [
+        (by_write_same, WRITE_SAME),
+        (Provisioning::default(), UNMAP),
+    ] {
+        let unknown = Scripted::Fail(Sense::new(0x05, 0x20, 0x00));
+        let unit = disk(provisioning).script(command, unknown);
+        over_both(&unit, |mut rig, disk, handle| {
+            for _ in 0..2 {
+                let refused = rig.host.disk(disk).unmap(Lba(100), 50);
+                assert_eq!(refused, Err(UNKNOWN));
+                assert_eq!(handle.sent(command).len(), 1);
+            }
+            rig.check(disk, 100, 50);
+        });
     }
 }
 
