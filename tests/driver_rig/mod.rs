@@ -422,16 +422,8 @@ impl<'s, D: Driver> Rig<'s, D> {
         self.driver.kick(disk.input, 0);
     }
 
-    /// The same with a status that is held back until the data are there.
-    pub(crate) fn queue_read_held(&mut self, disk: &mut DiskRig, lba: u32, blocks: u16) {
-        self.queue_read_data(disk, (lba, blocks, 0), Report::Always);
-        let status = self.segment(STATUS, 1024);
-        let held = self.driver.hold_segment(disk.input, Token(3), status);
-        assert_eq!(held, Ok(()));
-        self.driver.kick(disk.input, 0);
-    }
-
-    fn queue_read_data(
+    /// Queues its wrapper and data, without the status.
+    pub(crate) fn queue_read_data(
         &mut self,
         disk: &mut DiskRig,
         (lba, blocks, start): (u32, u16, usize),

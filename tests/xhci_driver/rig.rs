@@ -1,7 +1,7 @@
 //! The driver of an xHCI on its machine.
 
 use rootport::host::xhci::{Options, Xhci, XhciMemory};
-use rootport::host::{RootPort, RootPorts};
+use rootport::host::{Endpoints, Report, RootPort, RootPorts, Token};
 use rootport::time::Duration;
 use rootport_models::adapter::ModelBus;
 use rootport_models::controller::xhci::{Faults, Traits};
@@ -67,6 +67,15 @@ pub(crate) fn with_running<R>(
 }
 
 impl Rig<'_> {
+    /// Queues READ(10) with a status that is held back until the data are there.
+    pub(crate) fn queue_read_held(&mut self, disk: &mut DiskRig, lba: u32, blocks: u16) {
+        self.queue_read_data(disk, (lba, blocks, 0), Report::Always);
+        let status = self.segment(STATUS, 1024);
+        let held = self.driver.hold_segment(disk.input, Token(3), status);
+        assert_eq!(held, Ok(()));
+        self.driver.kick(disk.input, 0);
+    }
+
     /// A disk in a port that was used before: resets it first.
     pub(crate) fn disk_again(&mut self, port: usize) -> DiskRig {
         self.driver.begin_reset(RootPort(port as u8));
