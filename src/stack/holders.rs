@@ -89,6 +89,13 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
         }
     }
 
+    /// Whether a holder of a disk has still to be told of a loss.
+    pub(super) fn has_a_holder_to_tell(&self, disk: DiskId) -> bool {
+        let epoch = self.unit(disk).map(|entry| entry.durability.epoch());
+        let mut holders = self.holders.iter();
+        holders.any(|holder| holder.disk == Some(disk) && Some(holder.seen) != epoch)
+    }
+
     fn holder_mut(&mut self, holder: HolderId) -> Option<&mut HolderEntry> {
         let entry = self.holders.get_mut(usize::from(holder.index))?;
         (entry.generation == holder.generation && entry.disk.is_some()).then_some(entry)

@@ -27,7 +27,8 @@ pub enum Parting {
 /// What came of leaving.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Leaving {
-    /// The first disk whose flush failed, and why: what was written to it may be lost.
+    /// The first disk whose flush failed, and why: what was written to it may be lost. Also one that has lost
+    /// writes of which a holder was not told yet ([`Host::add_holder`]).
     pub unflushed: Option<(DiskId, BlockError)>,
     /// Every controller has stopped and was reset, or was cut off: no DMA happens any more, and the pool's
     /// memory is free. If not, leave that memory alone for good.
@@ -59,6 +60,10 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                 && let Err(error) = self.disk(disk).flush()
             {
                 unflushed = unflushed.or(Some((disk, error)));
+            }
+            // None of its flushes will tell it.
+            if self.has_a_holder_to_tell(disk) {
+                unflushed = unflushed.or(Some((disk, BlockError::WritesMayBeLost)));
             }
             if parting == Parting::FlushAndStop
                 && let Err(error) = self.disk(disk).run(Operation::Stop)

@@ -336,3 +336,24 @@ fn a_brake_stops_the_controller_in_the_middle_of_a_write_and_without_the_host() 
     };
     assert!(!arrives(pull));
 }
+
+/// The disk's own user was told of the loss by its flush; the other one would have been by its next.
+#[test]
+fn a_loss_of_which_a_holder_was_not_told_yet_is_named_on_the_way_out() {
+    for is_there in [true, false] {
+        let mut rig = Rig::default();
+        let reset = Action::Fail(Sense::new(0x06, 0x29, 0x00));
+        let disk = caching_stick().on(opcode(0x28).touching(100..101).once(), reset);
+        let disk = rig.disk(HIGH_PORT, disk.build());
+        let holder = rig.host.add_holder(disk).unwrap();
+        rig.write(disk, 5, &[0x3c; 512]).unwrap();
+        rig.read(disk, 100, 512).unwrap();
+        assert_eq!(rig.flush(disk), Err(BlockError::WritesMayBeLost));
+        if !is_there {
+            rig.host.remove_holder(holder);
+        }
+        let leaving = rig.host.shutdown(Parting::Flush, PATIENCE);
+        let lost = is_there.then_some((disk, BlockError::WritesMayBeLost));
+        assert_eq!((leaving.unflushed, leaving.quiet), (lost, true));
+    }
+}
