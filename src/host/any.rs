@@ -217,8 +217,12 @@ impl<B: Bus> Endpoints for Controller<'_, B> {
         pass!(self, driver => driver.open_endpoint(pool, device, config))
     }
 
-    fn close_endpoint(&mut self, endpoint: EndpointHandle) -> Result<(), HostError> {
-        pass!(self, driver => driver.close_endpoint(endpoint))
+    fn close_endpoint(
+        &mut self,
+        pool: &mut Pool<'_>,
+        endpoint: EndpointHandle,
+    ) -> Result<(), HostError> {
+        pass!(self, driver => driver.close_endpoint(pool, endpoint))
     }
 
     #[inline]

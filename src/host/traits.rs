@@ -165,12 +165,17 @@ pub trait Endpoints {
         config: &EndpointConfig,
     ) -> Result<EndpointHandle, HostError>;
 
-    /// Drops an idle endpoint at the next [`Devices::configure`].
+    /// Drops an idle endpoint at the next [`Devices::configure`]. One that the controller does not know yet gives
+    /// its memory back at once.
     ///
     /// # Errors
     ///
     /// [`HostError::Stale`].
-    fn close_endpoint(&mut self, endpoint: EndpointHandle) -> Result<(), HostError>;
+    fn close_endpoint(
+        &mut self,
+        pool: &mut Pool<'_>,
+        endpoint: EndpointHandle,
+    ) -> Result<(), HostError>;
 
     /// Queues a transfer behind those in flight. The controller may not see it before
     /// [`Endpoints::kick`].

@@ -1,11 +1,13 @@
 //! A pool that is too small by any amount: what does not fit fails with a reason, leaks nothing, and
 //! its neighbour lives.
 
+use std::collections::BTreeSet;
+
 use crate::controller::{self, Faults};
 use crate::rig::{HIGH_PORT, OTHER_PORT, POOL, Rig};
 use rootport::host::{ControllerFault, HostError};
 use rootport::time::Duration;
-use rootport::usb::{ControllerState, DeviceState, PortState, UsbError};
+use rootport::usb::{ControllerState, DeviceInfo, DeviceState, PortState, UsbError};
 use rootport_models::device::field::good_stick;
 use rootport_models::machine::Options;
 
@@ -66,6 +68,7 @@ fn a_controller_that_does_not_fit_fails_with_the_reason() {
 fn a_disk_that_does_not_fit_is_refused_with_the_reason_and_its_neighbour_lives() {
     let [_, one, two] = needs();
     let mut refused = 0;
+    let mut held = BTreeSet::new();
     for bytes in (one..two).step_by(GRANULE) {
         let mut rig = with_pool(bytes);
         rig.run(Duration::from_millis(500));
@@ -81,11 +84,11 @@ fn a_disk_that_does_not_fit_is_refused_with_the_reason_and_its_neighbour_lives()
                 refused += 1;
             }
             PortState::Occupied(_) if rig.units_at(HIGH_PORT).is_empty() => {
-                let mut devices = rig.host.bus().devices();
-                let failed = devices.find_map(|device| match device.state {
+                let of = |device: DeviceInfo| match device.state {
                     DeviceState::Failed(error) => Some(error),
                     _ => None,
-                });
+                };
+                let failed = rig.host.bus().devices().find_map(of);
                 assert!(
                     failed.is_some_and(is_pool_error),
                     "{bytes} bytes: {failed:?}"
@@ -93,6 +96,7 @@ fn a_disk_that_does_not_fit_is_refused_with_the_reason_and_its_neighbour_lives()
                 let log = rig.machine.log();
                 let of = format!(" bytes in one piece, of {bytes} there are ");
                 assert!(log.iter().any(|line| line.contains(&of)), "{log:?}");
+                held.insert(rig.pool_used() - before);
                 refused += 1;
             }
             PortState::Occupied(_) => {}
@@ -108,5 +112,9 @@ fn a_disk_that_does_not_fit_is_refused_with_the_reason_and_its_neighbour_lives()
     assert!(
         refused > 20,
         "{refused} of the sizes from {one} to {two} were too small"
+    );
+    assert!(
+        held.len() <= 1,
+        "a device that waits for more holds what it needs itself, and no pipe: {held:?}"
     );
 }

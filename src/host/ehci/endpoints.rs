@@ -322,8 +322,15 @@ impl<B: Bus> Endpoints for Ehci<'_, B> {
         self.reserve(pool, device.index, config)
     }
 
-    fn close_endpoint(&mut self, endpoint: EndpointHandle) -> Result<(), HostError> {
-        self.endpoint_mut(endpoint)?.closing = true;
+    fn close_endpoint(
+        &mut self,
+        pool: &mut Pool<'_>,
+        endpoint: EndpointHandle,
+    ) -> Result<(), HostError> {
+        let endpoint = self.endpoint_mut(endpoint)?;
+        endpoint.closing = true;
+        let device = endpoint.device;
+        self.discard_unused(pool, device);
         Ok(())
     }
 

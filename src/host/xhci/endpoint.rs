@@ -285,7 +285,11 @@ impl<B: Bus> Endpoints for Xhci<'_, B> {
         self.reserve_endpoint(pool, index, config)
     }
 
-    fn close_endpoint(&mut self, endpoint: EndpointHandle) -> Result<(), HostError> {
+    fn close_endpoint(
+        &mut self,
+        pool: &mut Pool<'_>,
+        endpoint: EndpointHandle,
+    ) -> Result<(), HostError> {
         let endpoint = endpoint_at(self.endpoints, endpoint)?;
         if !endpoint.is_idle(self.streams) {
             return Err(HostError::Busy);
@@ -294,6 +298,8 @@ impl<B: Bus> Endpoints for Xhci<'_, B> {
             EndpointState::Staged | EndpointState::Discarded => EndpointState::Discarded,
             _ => EndpointState::Dropping,
         };
+        let index = usize::from(endpoint.device);
+        self.free_discarded(pool, index);
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use crate::usb::descriptor::BulkOnlyPipes;
 use crate::usb::speed::Speed;
 use crate::usb::{Bus, DeviceId, Driver, UsbError};
 
-/// Opens both pipes for transfers of `longest` bytes at most.
+/// Opens both pipes for transfers of `longest` bytes at most, or none.
 pub(super) fn open_bulk_only<C: Driver>(
     bus: &mut Bus<'_, C>,
     index: u8,
@@ -20,12 +20,20 @@ pub(super) fn open_bulk_only<C: Driver>(
     longest: u32,
 ) -> Result<BulkOnly, UsbError> {
     let transfers = BulkOnly::TRANSFERS;
-    let pipes = Pipes {
-        bulk_in: bus.open_pipe(device, &pipes.bulk_in, transfers, longest)?,
-        bulk_out: bus.open_pipe(device, &pipes.bulk_out, transfers, longest)?,
+    let bulk_in = bus.open_pipe(device, &pipes.bulk_in, transfers, longest)?;
+    let bulk_out = match bus.open_pipe(device, &pipes.bulk_out, transfers, longest) {
+        Ok(pipe) => pipe,
+        Err(error) => {
+            bus.close_pipe(&bulk_in);
+            return Err(error);
+        }
     };
-    let transport = BulkOnly::new(bus, index, interface, pipes);
-    transport.map_err(|error| UsbError::Controller(error.into()))
+    let pipes = Pipes { bulk_in, bulk_out };
+    BulkOnly::new(bus, index, interface, pipes).map_err(|error| {
+        bus.close_pipe(&bulk_in);
+        bus.close_pipe(&bulk_out);
+        UsbError::Controller(error.into())
+    })
 }
 
 /// The most bytes of one command's data on a link of this speed.

@@ -96,9 +96,10 @@ impl<C: Driver> Bus<'_, C> {
 
     /// Closes a pipe that was opened and is not wanted after all, before [`Bus::configure`].
     pub fn close_pipe(&mut self, pipe: &Pipe) {
-        if let Some(driver) = self.driver(pipe.controller) {
+        let slot = self.controllers.get_mut(usize::from(pipe.controller.0));
+        if let Some(driver) = slot.and_then(|slot| slot.driver.as_mut()) {
             // One that is not known any more is closed.
-            let _ = driver.close_endpoint(pipe.handle);
+            let _ = driver.close_endpoint(&mut self.pool, pipe.handle);
         }
     }
 

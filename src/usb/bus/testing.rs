@@ -435,7 +435,11 @@ impl Endpoints for Fake {
         })
     }
 
-    fn close_endpoint(&mut self, _endpoint: EndpointHandle) -> Result<(), HostError> {
+    fn close_endpoint(
+        &mut self,
+        _pool: &mut Pool<'_>,
+        _endpoint: EndpointHandle,
+    ) -> Result<(), HostError> {
         Ok(())
     }
 

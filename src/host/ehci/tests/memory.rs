@@ -20,13 +20,16 @@ fn an_endpoint_that_is_closed_gives_its_memory_back() {
     bench(|bench| {
         let (device, bulk_in, bulk_out) = bench.disk();
         let before = bench.pool.held_by(Owner::Device(1, 0));
-        bench.ehci.close_endpoint(bulk_in).unwrap();
-        bench.ehci.close_endpoint(bulk_out).unwrap();
+        bench.ehci.close_endpoint(&mut bench.pool, bulk_in).unwrap();
+        bench
+            .ehci
+            .close_endpoint(&mut bench.pool, bulk_out)
+            .unwrap();
         let mut again = bench.endpoint(device, &bulk(1, Direction::In));
         for _ in 0..10 {
             bench.ehci.configure(device, bench.now).unwrap();
             bench.settled(device);
-            bench.ehci.close_endpoint(again).unwrap();
+            bench.ehci.close_endpoint(&mut bench.pool, again).unwrap();
             again = bench.endpoint(device, &bulk(1, Direction::In));
         }
         bench.ehci.configure(device, bench.now).unwrap();

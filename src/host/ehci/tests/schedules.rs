@@ -28,7 +28,7 @@ fn a_hub_status_endpoint_is_met_in_its_frames_until_it_is_closed() {
         bench.walker.queue_head(head, &mut script);
         let done = ended(status, 1, Outcome::Complete, 1);
         assert_eq!(bench.until_event(), done);
-        bench.ehci.close_endpoint(status).unwrap();
+        bench.ehci.close_endpoint(&mut bench.pool, status).unwrap();
         let begun = bench.now;
         bench.ehci.configure(hub, bench.now).unwrap();
         bench.settled(hub);
