@@ -29,6 +29,10 @@ pub const POWER_ON: Duration = Duration::from_millis(3_000);
 /// that was pushed in askew trips it once; a short circuit trips it each time.
 pub const POWER_RETURNS: u8 = 3;
 
+/// How long a socket's SuperSpeed half is without power before the other half is looked at, whose device it has to
+/// be. Policy: longer than a device takes to show itself there.
+pub const OTHER_HALF: Duration = Duration::from_millis(5_000);
+
 /// Where a port is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PortState {
@@ -69,6 +73,12 @@ pub struct PortEntry {
     pub(crate) power_returns: u8,
     /// What is on it was reset by the host and has not been pulled since.
     pub(crate) kept: bool,
+    /// What is on it, or was a moment ago, was reset for its speed.
+    pub(crate) sped: bool,
+    /// It has no power so that its device shows itself on the other half of the socket.
+    pub(crate) dark: bool,
+    /// When it became empty.
+    pub(crate) empty_since: Instant,
     pub(crate) in_use: bool,
 }
 
@@ -82,6 +92,9 @@ impl PortEntry {
         surge: false,
         power_returns: 0,
         kept: false,
+        sped: false,
+        dark: false,
+        empty_since: Instant::from_micros(0),
         in_use: false,
     };
 
@@ -101,6 +114,13 @@ impl PortEntry {
     #[must_use]
     pub fn state(&self) -> PortState {
         self.state
+    }
+
+    /// Notes the time if it is empty from now on.
+    pub(crate) fn note_empty(&mut self, now: Instant) {
+        if self.state == PortState::Empty {
+            self.empty_since = now;
+        }
     }
 
     /// The device that is on it, used or about to be reset.

@@ -412,6 +412,11 @@ impl<C: Driver> Bus<'_, C> {
                 driver.disable_port(root_port);
             }
         }
+        self.wake_at(now);
+        let is_devices = !matches!(error, UsbError::Controller(_) | UsbError::TableFull(_));
+        if is_last && is_devices && self.fall_back_to_high_speed(port, now) {
+            return;
+        }
         let Some(entry) = self.ports.get_mut(port) else {
             return;
         };
@@ -422,7 +427,6 @@ impl<C: Driver> Bus<'_, C> {
         };
         // A change during the attempt was put off.
         entry.changed = true;
-        self.wake_at(now);
     }
 
     /// A device that was described could not be taken into use, for a reason that another attempt

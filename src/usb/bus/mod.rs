@@ -8,6 +8,7 @@
 //! controller enumerates one port at a time, so that address 0 is never shared.
 
 mod configure;
+mod halves;
 mod lane;
 mod operate;
 mod ports;

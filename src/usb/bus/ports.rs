@@ -1,17 +1,14 @@
 //! Root ports: what changed, what has become stable, what has gone.
 
 use super::{Bus, BusEvent, ControllerState, Driver};
-use crate::host::{Attachment, PortProtocol, PortStatus, RootPort};
+use crate::host::{PortProtocol, PortStatus, RootPort};
 use crate::platform::ControllerId;
 use crate::time::Instant;
-use crate::usb::descriptor::Device;
 use crate::usb::device::DeviceId;
 use crate::usb::error::UsbError;
-use crate::usb::port::{DEBOUNCE, POWER_OFF, POWER_ON, POWER_RETURNS, PortEntry, PortState};
-use crate::usb::speed::Speed;
-
-/// What `bcdUSB` of a SuperSpeed device is at high speed, at least (USB 3.2 §9.6.1).
-const SUPER_SPEED_AT_HIGH_SPEED: u16 = 0x0210;
+use crate::usb::port::{
+    DEBOUNCE, OTHER_HALF, POWER_OFF, POWER_ON, POWER_RETURNS, PortEntry, PortState,
+};
 
 impl<C: Driver> Bus<'_, C> {
     /// A controller reports that something about a port has changed.
@@ -56,6 +53,9 @@ impl<C: Driver> Bus<'_, C> {
         };
         let next = match entry.state {
             PortState::Debouncing(_) => PortState::Waiting(now, 0),
+            PortState::Unpowered(_) if self.is_used_by_other_half(index) => {
+                PortState::Unpowered(now + OTHER_HALF)
+            }
             PortState::Unpowered(_) => {
                 if let Some(driver) = self.driver(entry.controller) {
                     driver.power_port(entry.port, true);
@@ -73,6 +73,7 @@ impl<C: Driver> Bus<'_, C> {
             entry.state = next;
             // What comes later is another one.
             entry.kept &= next != PortState::Empty;
+            entry.note_empty(now);
         }
     }
 
@@ -103,30 +104,6 @@ impl<C: Driver> Bus<'_, C> {
     pub fn cycle_power(&mut self, device: DeviceId, now: Instant) {
         self.leave_port(device, PortState::PoweringOff(device));
         self.close(device, now);
-    }
-
-    /// Resets a device that runs at high speed, is made for SuperSpeed by its own word, and is in a socket
-    /// that has that: once after it was plugged in, as its link may train better the second time (a change
-    /// of edk2's of 2026). `true` if it is being reset.
-    pub fn reset_for_speed(&mut self, device: DeviceId, now: Instant) -> bool {
-        let Some(entry) = self.device(device) else {
-            return false;
-        };
-        let is_made_for_more =
-            |descriptor: &Device| descriptor.head.usb_release >= SUPER_SPEED_AT_HIGH_SPEED;
-        let runs_at_high_speed = |attachment: &Attachment| attachment.speed == Speed::High;
-        let is_slow = entry.descriptor.as_ref().is_some_and(is_made_for_more)
-            && entry.attachment.as_ref().is_some_and(runs_at_high_speed);
-        let is_new = |port: &PortEntry| port.is_occupied_by(device) && !port.kept;
-        let port = self.ports.iter().position(is_new).filter(|_| is_slow);
-        let is_alone = port
-            .and_then(|port| self.other_half(port))
-            .and_then(|half| self.ports.get(half))
-            .is_some_and(|half| half.state == PortState::Empty);
-        if is_alone {
-            self.reset_device(device, now);
-        }
-        is_alone
     }
 
     fn leave_port(&mut self, device: DeviceId, state: PortState) {
@@ -165,64 +142,6 @@ impl<C: Driver> Bus<'_, C> {
         }
         self.wake_at(now);
         true
-    }
-
-    /// A socket has power while one of its halves has (xHCI 1.2 §4.19.4): the other one goes off too,
-    /// if nothing is on it.
-    fn switch_other_half_off(&mut self, index: usize, now: Instant) {
-        let Some(half) = self.other_half(index) else {
-            return;
-        };
-        let Some(entry) = self.ports.get_mut(half) else {
-            return;
-        };
-        if matches!(entry.state, PortState::Empty) {
-            entry.state = PortState::Unpowered(now + POWER_OFF);
-            let (controller, port) = (entry.controller, entry.port);
-            if let Some(driver) = self.driver(controller) {
-                driver.power_port(port, false);
-            }
-        }
-    }
-
-    /// The other half of a port's socket: USB 2 and SuperSpeed have a port there each, and count their
-    /// sockets in the same order. `None` where there are more of one kind than of the other, and the
-    /// order says nothing.
-    fn other_half(&self, index: usize) -> Option<usize> {
-        let entry = self.ports.get(index)?;
-        let own = self.port_protocol(entry)?;
-        // Sockets up to this one, and all, as either kind counts them.
-        let (mut place, mut own_count, mut other_count) = (0, 0, 0);
-        for (at, port) in self.ports.iter().enumerate() {
-            match self.is_of_kind(port, entry.controller, own) {
-                Some(true) => {
-                    own_count += 1;
-                    place += usize::from(at < index);
-                }
-                Some(false) => other_count += 1,
-                None => {}
-            }
-        }
-        if own_count != other_count {
-            return None;
-        }
-        let is_other =
-            |port: &PortEntry| self.is_of_kind(port, entry.controller, own) == Some(false);
-        let ports = self.ports.iter().enumerate();
-        let mut others = ports.filter(|(_, port)| is_other(port));
-        others.nth(place).map(|(at, _)| at)
-    }
-
-    /// Whether a port is of a kind; `None` for a port of another controller.
-    #[inline(never)]
-    fn is_of_kind(
-        &self,
-        port: &PortEntry,
-        controller: ControllerId,
-        kind: PortProtocol,
-    ) -> Option<bool> {
-        let is_its = port.in_use && port.controller == controller;
-        is_its.then(|| self.port_protocol(port) == Some(kind))
     }
 
     /// The same for a port whose device did not come back from its reset.
@@ -376,6 +295,7 @@ impl<C: Driver> Bus<'_, C> {
         if let Some(entry) = self.ports.get_mut(index) {
             entry.state = PortState::Empty;
             entry.kept = false;
+            entry.note_empty(now);
         }
         if connected {
             self.arrive(index, protocol, now);
@@ -385,6 +305,7 @@ impl<C: Driver> Bus<'_, C> {
     /// Something was plugged in. A SuperSpeed link was trained, which is debounce enough.
     #[inline(never)]
     fn arrive(&mut self, index: usize, protocol: PortProtocol, now: Instant) {
+        self.forget_speed(index, now);
         let Some(entry) = self.ports.get_mut(index) else {
             return;
         };

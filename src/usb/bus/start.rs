@@ -327,6 +327,8 @@ impl<C: Driver> Bus<'_, C> {
             // One that was kept is away for a reset, and nobody has pulled it.
             port.kept = is_restarting && (port.kept || port.device().is_some());
             port.state = PortState::Empty;
+            port.note_empty(now);
+            port.dark = false;
             port.changed = false;
         }
         self.pool.reclaim_controller(controller.0);

@@ -5,7 +5,7 @@ use rootport::usb::speed::Speed;
 use rootport::usb::{PortState, UsbError};
 use rootport_models::device::base::{Answer, Request};
 use rootport_models::device::scsi::LogicalUnit;
-use rootport_models::device::{Link, MILLISECOND, Script};
+use rootport_models::device::{Disk, Link, MILLISECOND, Script};
 use rootport_models::machine::Options;
 
 use super::{Faults, usual};
@@ -68,6 +68,92 @@ fn field_case_41_a_superspeed_disk_whose_link_trains_at_the_second_reset_is_used
     assert_eq!(rig.units_at(FAST_PORT)[0].device.speed(), Speed::Super);
     rig.check(id, 0, 8);
     assert!(rig.units_at(HIGH_PORT).is_empty());
+}
+
+/// Shows itself at high speed, although it is made for more.
+fn hidden() -> Disk {
+    disk_at(Link::Super).appears(0, Some(Link::High)).build()
+}
+
+/// Its link trains, and it answers nothing there.
+fn mute() -> Disk {
+    let device = Script::new().speed(Link::Super);
+    device
+        .control(Request::get_descriptor(1), Answer::Stall)
+        .build()
+}
+
+/// A rig whose disk left its high-speed half for the reset and is mute on the other one, until that is given up.
+fn given_up_at_super_speed() -> Rig {
+    let mut rig = Rig::default();
+    let disk = hidden();
+    rig.plug(HIGH_PORT, disk.clone());
+    while disk.bus_resets().len() < 2 {
+        rig.run(Duration::from_millis(1));
+    }
+    drop(rig.machine.unplug(0, HIGH_PORT));
+    rig.plug(FAST_PORT, mute());
+    rig.run(Duration::from_secs(3));
+    rig
+}
+
+fn is_dark(rig: &Rig) -> bool {
+    matches!(rig.port_state(FAST_PORT), PortState::Unpowered(_))
+}
+
+#[test]
+fn field_case_41_a_disk_that_works_at_high_speed_alone_is_driven_back_there_and_stays() {
+    let mut rig = given_up_at_super_speed();
+    assert!(is_dark(&rig), "{}", rig.describe());
+    drop(rig.machine.unplug(0, FAST_PORT));
+    let disk = hidden();
+    let id = rig.disk(HIGH_PORT, disk.clone());
+    for _ in 0..10 {
+        rig.check(id, 0, 8);
+        rig.run(Duration::from_secs(7));
+        assert!(is_dark(&rig), "{}", rig.describe());
+    }
+    assert_eq!(disk.bus_resets().len(), 1, "only to be found");
+    // It is pulled: whatever comes next has both halves.
+    rig.unplug(HIGH_PORT);
+    rig.run(Duration::from_secs(10));
+    assert_eq!(rig.port_state(FAST_PORT), PortState::Empty);
+    let fast = rig.disk(FAST_PORT, disk_at(Link::Super).build());
+    rig.check(fast, 0, 8);
+    rig.unplug(FAST_PORT);
+    rig.run(Duration::from_secs(5));
+    let other = hidden();
+    rig.disk(HIGH_PORT, other.clone());
+    assert_eq!(other.bus_resets().len(), 2, "it may train better");
+}
+
+#[test]
+fn a_disk_that_shows_itself_on_neither_half_is_left_alone_in_the_end() {
+    let mut rig = given_up_at_super_speed();
+    assert!(is_dark(&rig), "{}", rig.describe());
+    rig.run(Duration::from_secs(20));
+    let given_up = PortState::Failed(UsbError::Stall);
+    assert_eq!(rig.port_state(FAST_PORT), given_up);
+    rig.run(Duration::from_secs(60));
+    assert_eq!(rig.port_state(FAST_PORT), given_up);
+}
+
+/// It falls back to high speed at each reset.
+#[test]
+fn a_disk_whose_link_comes_and_goes_is_reset_for_its_speed_once() {
+    let mut rig = Rig::default();
+    let mut resets = 0;
+    for _ in 0..5 {
+        let disk = hidden();
+        let id = rig.disk(HIGH_PORT, disk.clone());
+        rig.check(id, 0, 8);
+        resets += disk.bus_resets().len() - 1;
+        rig.unplug(HIGH_PORT);
+        let fast = rig.disk(FAST_PORT, disk_at(Link::Super).build());
+        rig.check(fast, 0, 8);
+        rig.unplug(FAST_PORT);
+    }
+    assert_eq!(resets, 1);
 }
 
 #[test]
