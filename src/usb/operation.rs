@@ -13,7 +13,7 @@ use crate::host::{EndpointHandle, HostError, Outcome, Sequence};
 use crate::time::{Duration, Instant};
 
 /// How long the controller may take to make an endpoint quiet, beyond its own deadlines.
-/// Policy: the drivers give up after 10 s at most and then report it; this is the net below.
+/// Policy: the drivers give up after 10 s, one command and its abort, and then report it; this is the net below.
 const QUIESCE_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// How long CLEAR_FEATURE may take. Policy: a request without data has 50 ms (USB 2.0 §9.2.6.4);

@@ -15,8 +15,8 @@ use crate::mmio::Bus;
 use crate::time::Instant;
 
 /// How often Disable Slot is tried. Policy: the memory of a device cannot be given back without it, and
-/// the one thing left is to stop the controller with all its devices.
-const DISABLE_TRIES: u8 = 3;
+/// the one thing left is to stop the controller with all its devices. Twice its time is less than the core's patience.
+const DISABLE_TRIES: u8 = 2;
 
 /// Taking and giving back.
 impl<B: Bus> Xhci<'_, B> {

@@ -21,8 +21,8 @@ pub(super) const CONFIGURATION_OFFSET: usize = 256;
 /// Bytes of a device's control buffer.
 pub(super) const CONTROL_BUFFER: usize = CONFIGURATION_OFFSET + CONFIGURATION_LIMIT as usize;
 
-/// How long a controller may take for an operation on a device. Policy: the drivers give up after 10 s
-/// at most and then report it; this is the net below.
+/// How long a controller may take for an operation on a device. Policy: the drivers give up after little more than
+/// 10 s (two commands of 5 s, or one and its abort) and then report it; this is the net below.
 const CONTROLLER_TIMEOUT: Duration = Duration::from_secs(15);
 
 impl<C: Driver> Bus<'_, C> {

@@ -65,6 +65,30 @@ fn a_controller_that_does_not_halt_is_cut_off_from_memory_and_given_up() {
     assert_eq!(rig.machine.statistics(0).moved, moved);
 }
 
+/// Its commands can be aborted: the ring works. But it may reach the memory of a device that has gone for as long
+/// as it runs.
+#[test]
+fn a_controller_that_does_not_give_a_slot_back_is_started_again_for_that_reason() {
+    let mut faults = Faults::none();
+    // The first commands after the disk is there are those that take its slot away.
+    for disable in 3..5 {
+        faults.commands.insert(disable, CompletionFault::Never);
+    }
+    let mut rig = Rig::faulty(Options::default(), usual(), faults);
+    rig.disk(HIGH_PORT, good_stick());
+    drop(rig.machine.unplug(0, HIGH_PORT));
+    let reason = ControllerState::Recovering(ControllerFault::KeepsDevice);
+    let is_told = rig.host.poll_until(Duration::from_secs(14), |host| {
+        host.bus()
+            .controllers()
+            .any(|(_, state, _)| state == reason)
+    });
+    assert!(is_told, "{}", rig.describe());
+    rig.run(Duration::from_secs(1));
+    let disk = rig.disk(HIGH_PORT, good_stick());
+    rig.check(disk, 0, 8);
+}
+
 #[test]
 fn a_controller_that_is_stuck_again_and_again_is_given_up() {
     let mut faults = Faults::none();
