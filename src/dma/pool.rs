@@ -238,6 +238,20 @@ impl<'s> Pool<'s> {
         }
     }
 
+    /// Whether a controller reaches all of it: none of it lies above `mask`, the highest address that it can form.
+    #[must_use]
+    pub fn is_reachable(&self, mask: u64) -> bool {
+        self.region.bus().reachable(self.region.length(), mask)
+    }
+
+    /// Whether all of it lies between two multiples of 4 GiB.
+    #[must_use]
+    pub fn is_in_one_segment(&self) -> bool {
+        let first = self.region.bus();
+        let last = first.offset(self.region.length().saturating_sub(1) as u64);
+        first.high() == last.high()
+    }
+
     /// Bytes that `owner` holds.
     #[must_use]
     pub fn held_by(&self, owner: Owner) -> usize {

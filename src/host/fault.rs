@@ -75,7 +75,8 @@ pub enum CapabilityField {
     /// The size of its pages.
     #[doc(alias = "PAGESIZE")]
     PageSize,
-    /// How wide its addresses are: the pool lies above 4 GiB. Move it.
+    /// How wide its addresses are: some of the pool lies above them, above 4 GiB for most, or not all of it between
+    /// two multiples of 4 GiB, as an EHCI wants it. Move it.
     #[doc(alias = "AC64")]
     AddressWidth,
 }

@@ -165,3 +165,18 @@ fn a_pool_above_4_gib_is_refused_by_a_controller_of_32_bits() {
         assert_eq!(rig.start(), Err(Implausible(CapabilityField::AddressWidth)));
     });
 }
+
+/// Its structures have 32 bits of an address each, and one upper half for all.
+#[test]
+fn a_pool_on_both_sides_of_4_gib_is_refused() {
+    use rootport::host::{CapabilityField, ControllerFault::Implausible};
+    for traits in [Traits::default(), Traits::addresses_64()] {
+        let setting = Setting {
+            machine: machine::Options::around_4_gib(),
+            ..above_4_gib(traits)
+        };
+        crate::rig::with_rig(setting, |rig| {
+            assert_eq!(rig.start(), Err(Implausible(CapabilityField::AddressWidth)));
+        });
+    }
+}

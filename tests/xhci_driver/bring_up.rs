@@ -1,5 +1,6 @@
 //! Controllers of every shape are taken over, run, and given back.
 
+use rootport::host::CapabilityField::AddressWidth;
 use rootport::host::xhci::{Interrupts, Options};
 use rootport::host::{ControllerFault, HostController, PortProtocol, RootPort, RootPorts};
 use rootport::mmio::Bus;
@@ -25,6 +26,25 @@ fn shapes() -> Vec<(&'static str, Setting)> {
             },
         ),
     ]
+}
+
+/// Some of what the controller must reach would lie where it does not.
+#[test]
+fn a_pool_on_both_sides_of_4_gib_is_refused_by_a_controller_of_32_bits() {
+    for (traits, width) in [
+        (Traits::addresses_32(), Err(AddressWidth)),
+        (Traits::default(), Ok(())),
+    ] {
+        let setting = Setting {
+            traits,
+            machine: machine::Options::around_4_gib(),
+            ..Setting::default()
+        };
+        with_rig(setting, |rig| {
+            let wanted = width.map_err(ControllerFault::Implausible);
+            assert_eq!(rig.start(), wanted);
+        });
+    }
 }
 
 #[test]

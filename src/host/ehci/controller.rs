@@ -308,6 +308,10 @@ impl<B: Bus> Ehci<'_, B> {
     /// it was given before is reached any more.
     fn set_up_memory(&mut self, pool: &mut Pool<'_>) -> Result<(), ControllerFault> {
         pool.reclaim_controller(self.index);
+        // All structures, also those that are taken later, lie in one segment of 4 GiB (EHCI 1.0 §2.3.5).
+        if !pool.is_reachable(self.capabilities().address_mask) || !pool.is_in_one_segment() {
+            return Err(ControllerFault::Implausible(CapabilityField::AddressWidth));
+        }
         let frames = self.allocate(pool, Class::Base, LIST_LENGTH)?;
         self.segment = frames.bus().high();
         for frame in 0..FRAMES {
@@ -336,15 +340,7 @@ impl<B: Bus> Ehci<'_, B> {
         length: usize,
     ) -> Result<Allocation, ControllerFault> {
         let owner = Owner::Controller(self.index);
-        let memory = pool.allocate(owner, class, length, Rules::aligned(length))?;
-        if memory
-            .bus()
-            .reachable(length, self.capabilities().address_mask)
-        {
-            Ok(memory)
-        } else {
-            Err(ControllerFault::Implausible(CapabilityField::AddressWidth))
-        }
+        Ok(pool.allocate(owner, class, length, Rules::aligned(length))?)
     }
 
     fn look_interval(&self) -> Duration {

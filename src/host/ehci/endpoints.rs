@@ -118,11 +118,6 @@ impl<B: Bus> Ehci<'_, B> {
         let owner = Owner::Device(self.index, device);
         let rules = Rules::aligned(super::queue_head::LENGTH);
         let memory = pool.allocate(owner, Class::Queue, queue::length(size), rules)?;
-        // All structures lie in one segment of 4 GiB (EHCI 1.0 §2.3.5).
-        if memory.bus().high() != self.segment {
-            pool.free(memory);
-            return Err(HostError::Unsupported);
-        }
         Ok(Queue::new(memory, size, self.capability.wide))
     }
 

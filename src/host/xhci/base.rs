@@ -47,6 +47,10 @@ impl Base {
         extent: Extent,
         quirks: Quirks,
     ) -> Result<Self, ControllerFault> {
+        // What is taken later is reached, too.
+        if !pool.is_reachable(parameters.address_mask) {
+            return Err(ControllerFault::Implausible(CapabilityField::AddressWidth));
+        }
         let page = Rules::aligned(64).within(parameters.page);
         let directory = pool.allocate(owner, Class::Base, directory_bytes(extent), page)?;
         scratchpads(pool, owner, parameters, &directory)?;
@@ -54,29 +58,11 @@ impl Base {
         let commands = CommandRing::allocate(pool, owner, blocks, quirks.ring_spare())?;
         let shape = Shape::for_events(extent.events, parameters);
         let events = EventRing::allocate(pool, owner, shape, quirks)?;
-        let base = Self {
+        Ok(Self {
             directory,
             commands,
             events,
-        };
-        base.check_reach(parameters)?;
-        Ok(base)
-    }
-
-    /// Everything lies where the controller can reach it.
-    fn check_reach(&self, parameters: &Parameters) -> Result<(), ControllerFault> {
-        let mask = parameters.address_mask;
-        let ring = self.commands.ring();
-        let [events, table] = self.events.pieces();
-        let reachable = [&self.directory, events, table]
-            .iter()
-            .all(|piece| piece.bus().reachable(piece.length(), mask))
-            && ring.bus().reachable(ring.length(), mask);
-        if reachable {
-            Ok(())
-        } else {
-            Err(ControllerFault::Implausible(CapabilityField::AddressWidth))
-        }
+        })
     }
 
     /// Tells the controller where everything is.

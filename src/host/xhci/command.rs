@@ -100,11 +100,6 @@ impl CommandRing {
         })
     }
 
-    /// The ring, for its address.
-    pub(super) fn ring(&self) -> &ProducerRing {
-        &self.ring
-    }
-
     /// Tells the controller where the next command will be. The ring must not be running.
     pub(super) fn install<B: Bus>(&mut self, blocks: &Blocks<B>) {
         self.ring.align(&Trb::command(kind::NO_OP_COMMAND, 0, 0));

@@ -108,11 +108,6 @@ impl EventRing {
         Ok(ring)
     }
 
-    /// The highest bus address that the controller is told, as pairs of start and length.
-    pub(super) fn pieces(&self) -> [&Allocation; 2] {
-        [&self.memory, &self.table]
-    }
-
     /// Tells the controller where the ring is. The table's address comes last: it is what makes
     /// the controller read the table (`xHCI 1.2 §4.9.4`).
     pub(super) fn install<B: Bus>(&self, blocks: &Blocks<B>) {

@@ -110,6 +110,17 @@ impl Options {
     }
 }
 
+impl Options {
+    /// Memory that begins half a megabyte below 4 GiB: the pool lies on both sides.
+    #[must_use]
+    pub fn around_4_gib() -> Self {
+        Self {
+            bus_base: 0xfff8_0000,
+            ..Self::default()
+        }
+    }
+}
+
 /// What a controller's driver has cost so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Statistics {
