@@ -11,6 +11,10 @@ mod uas;
 mod wire;
 
 use published::{BANANA_PI, Bridge, ROCK64};
+use rootport::host::xhci::Options;
+use rootport::policy::Policy;
+use rootport_models::device::Script;
+use rootport_models::device::scsi::LogicalUnit;
 use wire::{Bench, Bus, megabytes_a_second};
 
 /// Megabytes a second of 13 packets of 512 bytes in each microframe (USB 2.0 §5.8.4).
@@ -47,6 +51,30 @@ fn a_bulk_only_disk_at_superspeed_reads_at_90_percent_of_the_bus_with_bursts_and
         alone <= reached * 2.0 / 3.0,
         "{alone:.1} of {reached:.1} MB/s"
     );
+}
+
+/// NumP of what it acknowledges, and bursts that end early (USB 3.2 §8.10): the bus is as fast as with an endpoint that
+/// announces no more.
+#[test]
+fn a_disk_that_moves_fewer_packets_at_once_than_it_announces_is_as_slow_as_one_that_announces_those()
+ {
+    type Move = fn(&mut Bench) -> wire::Moved;
+    let directions: [Move; 2] = [|bench| bench.read(LONG, 4), |bench| bench.write(LONG, 4)];
+    for moves in directions {
+        let rate = |burst: u8, at_once: u32| {
+            let bus = Bus::Super { burst };
+            let (policy, options) = (Policy::DEFAULT, Options::default());
+            let mut bench = Bench::with(bus, policy, options, |link, burst| {
+                let unit = LogicalUnit::disk(1 << 20, 512).timing(wire::quick());
+                let script = Script::new().speed(link).burst(burst).unit(unit);
+                script.packets_at_once(at_once).build()
+            });
+            megabytes_a_second(moves(&mut bench))
+        };
+        let (one, all) = (rate(15, 1), rate(15, 16));
+        assert!(one * 1.5 < all, "{one:.1} {all:.1}");
+        assert!((one / rate(0, 16) - 1.0).abs() < 0.01);
+    }
 }
 
 #[test]

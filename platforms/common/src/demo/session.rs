@@ -91,15 +91,15 @@ fn leave<P: Platform, C: Driver>(
         return Ok(());
     }
     let Leaving { unflushed, quiet } = host.shutdown(Parting::Flush, STOP);
-    if let Some((_, error)) = unflushed {
-        return Err(Reason::new(format_args!(
+    match (unflushed, quiet) {
+        (None, true) => Ok(()),
+        (None, false) => Err("a controller did not stop".into()),
+        (Some((_, error)), true) => Err(Reason::new(format_args!(
             "flushing on the way out: {error}"
-        )));
-    }
-    if quiet {
-        Ok(())
-    } else {
-        Err("a controller did not stop".into())
+        ))),
+        (Some((_, error)), false) => Err(Reason::new(format_args!(
+            "flushing on the way out: {error}; and a controller did not stop"
+        ))),
     }
 }
 

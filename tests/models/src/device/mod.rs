@@ -203,6 +203,13 @@ pub trait UsbDevice: Send {
         Vec::new()
     }
 
+    /// SuperSpeed: how many packets an endpoint moves at once if these are fewer than it announces. The device says
+    /// so in each acknowledgement of data that it is sent (NumP), and by ending bursts early (EOB) in the data
+    /// that it sends (USB 3.2 §8.5.1, §8.10). `None`: as many as it announces.
+    fn packets_at_once(&self, _endpoint: u8) -> Option<u32> {
+        None
+    }
+
     /// What the host did wrong so far, oldest first. The device keeps the list.
     fn violations(&self) -> Vec<Violation> {
         Vec::new()

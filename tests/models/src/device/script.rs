@@ -45,6 +45,8 @@
 
 use core::ops::Range;
 
+#[cfg(doc)]
+use super::UsbDevice;
 use super::base::{Answer, ControlTable, Device, Recovery, Request};
 use super::bot::{Action, BulkOnly, Hook, Manners, When};
 use super::descriptor::Descriptors;
@@ -61,6 +63,7 @@ pub struct Script {
     strings: [String; 3],
     pipes: (u8, u8, u8),
     burst: u8,
+    packets_at_once: Option<u32>,
     describe: Option<Describe>,
     units: Vec<LogicalUnit>,
     controls: ControlTable,
@@ -86,6 +89,7 @@ impl Script {
             strings: ["rootport", "Model disk", "RP0001"].map(String::from),
             pipes: (0, 0x81, 0x02),
             burst: 15,
+            packets_at_once: None,
             describe: None,
             units: Vec::new(),
             controls: ControlTable::default(),
@@ -136,6 +140,16 @@ impl Script {
     #[must_use]
     pub fn burst(self, burst: u8) -> Self {
         Self { burst, ..self }
+    }
+
+    /// Moves so many packets at once, whatever it announces ([`UsbDevice::packets_at_once`]).
+    #[must_use]
+    pub fn packets_at_once(self, packets: u32) -> Self {
+        let packets_at_once = Some(packets);
+        Self {
+            packets_at_once,
+            ..self
+        }
     }
 
     /// Changes the descriptors of a Bulk-Only disk, given for the speed that the link settled on.
@@ -237,6 +251,7 @@ impl Script {
         };
         let mut device = Device::new(self.link, function, violations, describe);
         (device.controls, device.recovery) = (self.controls, self.recovery);
+        device.packets_at_once = self.packets_at_once;
         device.appearances.extend(self.appearances);
         device.appearances.sort_by_key(|(from, _)| *from);
         Disk::new(device)

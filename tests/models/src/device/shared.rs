@@ -95,6 +95,10 @@ impl<F: Function> UsbDevice for Shared<F> {
         self.lock().streams_ready(now, endpoint)
     }
 
+    fn packets_at_once(&self, endpoint: u8) -> Option<u32> {
+        self.lock().packets_at_once(endpoint)
+    }
+
     fn violations(&self) -> Vec<Violation> {
         UsbDevice::violations(&*self.lock())
     }

@@ -117,6 +117,11 @@ impl Port {
         self.device.as_ref()?.ready_at(endpoint, 0)
     }
 
+    /// How many packets an endpoint of the device moves at once, if fewer than it announces.
+    pub(super) fn packets_at_once(&self, endpoint: u8) -> Option<u32> {
+        self.device.as_ref()?.packets_at_once(endpoint)
+    }
+
     /// The streams of an endpoint that the device wants to start, in its order.
     pub(super) fn streams_ready(&self, now: Nanoseconds, endpoint: u8) -> Vec<(Nanoseconds, u16)> {
         let device = self.device.as_ref().filter(|_| self.enabled);

@@ -135,11 +135,14 @@ impl Xhci {
     fn went_well(&mut self, around: &mut Surroundings<'_>, slot: u8, index: u8, bytes: usize) {
         let link = self.slots[usize::from(slot)].link();
         self.report_finished_trbs(around, slot, index);
+        let at_once = self.packets_at_once(slot, index);
         let Some(endpoint) = self.endpoint(slot, index) else {
             return;
         };
         let ended = endpoint.td.as_ref().is_none_or(|td| td.done == td.length);
-        let turnaround = timing::turnaround(link, bytes, endpoint.context.max_burst());
+        let most = endpoint.context.max_burst();
+        let burst = at_once.map_or(most, |packets| most.min(packets.saturating_sub(1)));
+        let turnaround = timing::turnaround(link, bytes, burst);
         let pause = turnaround.max(endpoint.period());
         if ended {
             self.end_td(around, slot, index);
@@ -300,15 +303,26 @@ impl Xhci {
     }
 
     fn device_ready_at(&mut self, slot: u8, index: u8) -> Option<u64> {
+        let address = self.address_of(slot, index)?;
+        let port = self.slots[usize::from(slot)].root_port();
+        self.ports[port].ready_at(address)
+    }
+
+    fn packets_at_once(&mut self, slot: u8, index: u8) -> Option<u32> {
+        let address = self.address_of(slot, index)?;
+        let port = self.slots[usize::from(slot)].root_port();
+        self.ports[port].packets_at_once(address)
+    }
+
+    /// The address of the endpoint that the present TD is about, with the TD's direction.
+    fn address_of(&mut self, slot: u8, index: u8) -> Option<u8> {
         let endpoint = self.endpoint(slot, index)?;
         let input = match endpoint.td.as_ref()?.work {
             Work::Data { input } | Work::Status { input } => input,
             Work::Setup(_) | Work::Nothing => false,
         };
         let direction = if input { 0x80 } else { 0 };
-        let address = (index / 2) | direction;
-        let port = self.slots[usize::from(slot)].root_port();
-        self.ports[port].ready_at(address)
+        Some((index / 2) | direction)
     }
 
     /// Something happened on the device: other endpoints that wait for it are asked again.

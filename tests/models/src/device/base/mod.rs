@@ -61,6 +61,8 @@ pub struct Device<F> {
     /// The plug is pulled at this transaction from now on, counted from 1; 0: it is out, and no power
     /// comes any more.
     pub pulled_after: Option<u64>,
+    /// Packets that its data pipes move at once at SuperSpeed, if fewer than they announce.
+    pub packets_at_once: Option<u32>,
     /// What the host did wrong.
     pub violations: Violations,
     describe: Box<dyn Fn(Link) -> Descriptors + Send>,
@@ -98,6 +100,7 @@ impl<F: Function> Device<F> {
             trace: BusTrace::default(),
             appearances: vec![(0, Some(link))],
             pulled_after: None,
+            packets_at_once: None,
             violations,
             describe: Box::new(describe),
             descriptors: Descriptors::default(),
@@ -281,6 +284,10 @@ impl<F: Function> UsbDevice for Device<F> {
             self.trace.stalls.push((now, endpoint));
         }
         reply
+    }
+
+    fn packets_at_once(&self, endpoint: u8) -> Option<u32> {
+        self.packets_at_once.filter(|_| endpoint & 0x0f != 0)
     }
 
     fn ready_at(&self, endpoint: u8, stream: u16) -> Option<Nanoseconds> {

@@ -1,5 +1,7 @@
 //! [`UasDisk`]: how a test makes a UAS disk, and what it may ask it.
 
+#[cfg(doc)]
+use super::super::UsbDevice;
 use super::super::base::Device;
 use super::super::descriptor::{Configuration, Descriptors, Endpoint, Interface};
 use super::super::scsi::{LogicalUnit, Target};
@@ -38,6 +40,7 @@ pub struct UasScript {
     link: Link,
     ids: (u16, u16),
     shape: Shape,
+    packets_at_once: Option<u32>,
     units: Vec<LogicalUnit>,
     faults: Vec<Fault>,
     manners: Manners,
@@ -63,6 +66,7 @@ impl UasScript {
                 order: [0, 1, 2, 3],
                 unnamed: None,
             },
+            packets_at_once: None,
             units: Vec::new(),
             faults: Vec::new(),
             manners: Manners::default(),
@@ -94,6 +98,13 @@ impl UasScript {
     #[must_use]
     pub fn burst(mut self, burst: u8) -> Self {
         self.shape.burst = burst;
+        self
+    }
+
+    /// Moves so many packets at once, whatever it announces ([`UsbDevice::packets_at_once`]).
+    #[must_use]
+    pub fn packets_at_once(mut self, packets: u32) -> Self {
+        self.packets_at_once = Some(packets);
         self
     }
 
@@ -156,7 +167,9 @@ impl UasScript {
         function.manners = self.manners;
         let (ids, shape) = (self.ids, self.shape);
         let describe = move |link| descriptors(link, ids, shape);
-        Shared::new(Device::new(self.link, function, violations, describe))
+        let mut device = Device::new(self.link, function, violations, describe);
+        device.packets_at_once = self.packets_at_once;
+        Shared::new(device)
     }
 }
 
