@@ -11,6 +11,8 @@ use crate::controller::LINKS;
 use crate::rig::{OTHER_PORT, Rig, port_for};
 use rootport::block::queue::{DiskId, Operation, RequestId};
 use rootport::block::{BlockDevice, BlockError, Lba};
+use rootport::scsi::bring_up::BringUpError;
+use rootport::stack::DiskState;
 use rootport::time::Duration;
 use rootport_models::adapter::owned;
 use rootport_models::device::scsi::{Sense, pattern};
@@ -317,7 +319,11 @@ fn case_0984_0301_a_device_that_answers_in_bulk_only_words_is_no_disk_and_ends_i
         let device = script.speed(link).build();
         rig.plug(port_for(link), device.clone());
         rig.run(Duration::from_secs(120));
-        assert!(rig.host.first_disk().is_err());
+        let [unit] = rig.units_at(port_for(link))[..] else {
+            panic!("{}", rig.describe());
+        };
+        let failed = matches!(unit.state, DiskState::Failed(BringUpError::Transport(_)));
+        assert!(failed, "{:?}", unit.state);
         let neighbour = rig.disk(OTHER_PORT, Script::new().build());
         rig.check(neighbour, 0, 1);
     }
