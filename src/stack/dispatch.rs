@@ -272,8 +272,10 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                 *next = Next::Time(until);
             }
             Action::Ready(mut found) => {
-                if let Some(before) = entry.before.filter(|before| is_same_unit(before, &found)) {
-                    found.recall(&before);
+                if let Some(before) = &entry.before
+                    && is_same_unit(before, &found)
+                {
+                    found.recall(before);
                 }
                 // That something upsets the device is kept in mind.
                 entry.interruptions = entry.interruptions.min(1);
