@@ -3,7 +3,7 @@
 //!
 //! `recovery` has the tests that are the same for every kind: both run them by the same names.
 
-mod recovery;
+pub(crate) mod recovery;
 
 use rootport::dma::{self, Allocation, Class, Owner, Pool, PoolRecord, Rules, Segment};
 use rootport::host::{

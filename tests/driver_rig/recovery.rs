@@ -48,6 +48,65 @@ fn with_each(disk: impl Fn() -> Disk, test: impl Fn(&mut Rig<'_>, &mut DiskRig))
     }
 }
 
+/// Reads from a device that answers nothing, takes the transfers back and brings it to work again.
+pub(crate) fn quiesce_a_silent_device(setting: impl Into<Setting>) {
+    let disk = script()
+        .on(opcode(READ).times(1), Action::Hang(Until::ClassReset))
+        .build();
+    with_disk(setting, disk, |rig, disk| {
+        rig.queue_read(disk, 0, 8, 0);
+        rig.idle(Duration::from_secs(1));
+        assert_eq!(rig.ended_so_far(disk.input), []);
+        rig.quiesce(disk.input).unwrap();
+        assert_eq!(
+            rig.ended_so_far(disk.input),
+            [(2, Outcome::Cancelled, 0), (3, Outcome::Cancelled, 0)]
+        );
+        rig.quiesce(disk.output).unwrap();
+        assert_eq!(rig.ended_so_far(disk.output), [], "quiet, and sent");
+        rig.control(disk.device, SetupPacket::bulk_only_reset(0));
+        rig.recover(disk);
+    });
+}
+
+#[test]
+fn a_silent_device_is_quiesced_and_its_transfers_come_back() {
+    for setting in shapes() {
+        quiesce_a_silent_device(setting);
+    }
+}
+
+#[test]
+fn a_stop_in_the_middle_of_data_tells_how_much_came() {
+    let content: Vec<u8> = (0..0x2_0000_u32).map(|n| (n % 251) as u8 + 1).collect();
+    let unit = LogicalUnit::stick(65536).content(&content);
+    let spans = [300, 700, 1_000, 1_500, 2_000];
+    for (span, setting) in spans
+        .into_iter()
+        .flat_map(|span| shapes().map(|it| (span, it)))
+    {
+        let disk = Script::new().speed(Link::High).unit(unit.clone()).build();
+        with_running(setting, |rig| {
+            rig.machine.plug(0, 0, disk);
+            let mut disk = rig.disk(0);
+            rig.data.write_bytes(0, &[0; 0x2_0000]);
+            // 120 KiB take 2.3 ms at high speed: several qTDs of an EHCI, two blocks of an xHCI.
+            rig.queue_read(&mut disk, 0, 240, 0);
+            rig.idle(Duration::from_micros(span));
+            rig.quiesce(disk.input).unwrap();
+            let ended = rig.ended_so_far(disk.input);
+            let [(2, Outcome::Cancelled, actual), (3, Outcome::Cancelled, 0)] = ended[..] else {
+                panic!("{ended:?}");
+            };
+            let mut bytes = vec![0; 0x2_0000];
+            rig.data.read_bytes(0, &mut bytes);
+            let arrived = bytes.iter().take_while(|byte| **byte != 0).count();
+            assert_eq!(actual as usize, arrived, "after {span} us");
+            assert!(actual as u64 > span * 40, "{actual} after {span} us");
+        });
+    }
+}
+
 #[test]
 fn a_controller_that_finds_no_room_for_itself_keeps_none_of_it_and_starts_when_there_is_some() {
     with_rig(Setting::default(), |rig| {
