@@ -83,3 +83,33 @@ fn a_controller_that_has_left_the_bus_takes_its_disks_along() {
         dies(Death::AllOnes, at, seed);
     }
 }
+
+/// Nobody wants anything of its disks, and nothing is plugged in or pulled.
+#[test]
+fn a_controller_that_dies_while_nobody_wants_anything_is_found_out_within_two_seconds() {
+    const DEATH: Nanoseconds = 20_000_000_000;
+    let told = MENDABLE.iter().filter(|death| **death != Death::Silent);
+    for &death in told.chain([&Death::AllOnes]) {
+        let mut faults = Faults::none();
+        faults.death = Some((DEATH, death));
+        let mut rig = Rig::faulty(Options::default(), controller::usual(), faults);
+        let stick = good_stick();
+        let before = rig.disk(HIGH_PORT, stick.clone());
+        rig.check(before, 0, 8);
+        rig.run(Duration::from_micros(DEATH / 1_000 - rig.age().as_micros()));
+        assert_eq!(rig.controller_state(), ControllerState::Running);
+        let runs = |state| state == ControllerState::Running;
+        let is_found = rig.host.poll_until(Duration::from_secs(2), |host| {
+            host.bus().controllers().any(|(_, state, _)| !runs(state))
+        });
+        assert!(is_found, "{death:?}");
+        if death == Death::AllOnes {
+            is_gone(&mut rig);
+        } else {
+            rig.run(Duration::from_secs(5));
+            assert_eq!(rig.controller_state(), ControllerState::Running);
+            let disk = rig.wait_for_disk(HIGH_PORT);
+            rig.check(disk, 0, 8);
+        }
+    }
+}

@@ -187,6 +187,11 @@ impl EventRing {
         }
     }
 
+    /// Which block is the next.
+    pub(super) fn position(&self) -> u32 {
+        self.walk.index()
+    }
+
     /// The next block's address, with the low bits of its segment's number (`§5.5.2.3.3`).
     #[inline]
     fn pointer(&self) -> u64 {

@@ -28,7 +28,6 @@ pub struct InterruptHalf<B> {
     blocks: Blocks<B>,
     kind: Interrupts,
     pending: AtomicBool,
-    fault: AtomicBool,
 }
 
 impl<B: Bus> InterruptHalf<B> {
@@ -37,7 +36,6 @@ impl<B: Bus> InterruptHalf<B> {
             blocks,
             kind,
             pending: AtomicBool::new(false),
-            fault: AtomicBool::new(false),
         }
     }
 
@@ -58,9 +56,6 @@ impl<B: Bus> InterruptHalf<B> {
         {
             return false;
         }
-        if status.is_set(USBSTS::HSE) {
-            self.fault.store(true, Ordering::Release);
-        }
         let summary = ChangeBits::none().with(USBSTS::EINT::SET);
         self.blocks.operational.change(operational::USBSTS, summary);
         let interrupter = ChangeBits::none().with(IMAN::IE::SET).with(IMAN::IP::SET);
@@ -72,11 +67,5 @@ impl<B: Bus> InterruptHalf<B> {
     /// Whether an interrupt came since the last call: the host is to be polled.
     pub fn take_pending(&self) -> bool {
         self.pending.swap(false, Ordering::AcqRel)
-    }
-
-    /// Whether the controller reported an error of its own: see
-    /// [`HostController::check_alive`](crate::host::HostController::check_alive).
-    pub fn saw_fault(&self) -> bool {
-        self.fault.load(Ordering::Acquire)
     }
 }

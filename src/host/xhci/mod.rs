@@ -12,8 +12,9 @@
 //!   does, or does not do, has its deadline in the core.
 //!
 //! A dead controller writes no events. It is noticed when a command is overdue, when it reports an
-//! error by an event or an interrupt, and when the core asks [`HostController::check_alive`](crate::host::HostController::check_alive), as it should after a
-//! transfer that took too long.
+//! error by an event, by a look at its status each second in which it says nothing, and when the core asks
+//! [`HostController::check_alive`](crate::host::HostController::check_alive), as it should after a transfer that took too
+//! long.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -21,6 +22,7 @@
 //! | `trb`, `ring`, `event`, `command`, `context`, `base` | structures in shared memory |
 //! | `records`, `storage` | structures in the caller's memory |
 //! | `controller`, `poll`, `interrupt`, `port` | start and stop; events; the interrupt half; root ports |
+//! | `watch` | whether a controller that says nothing lives |
 //! | `emergency` | the brake for panic handlers |
 //! | `device`, `slot`, `input` | devices: operations, what follows them, input contexts |
 //! | `endpoint`, `reserve`, `recovery`, `streams` | endpoints, what they hold, their recovery, their streams |
@@ -59,6 +61,7 @@ mod streams;
 mod streams;
 mod transfer;
 mod trb;
+mod watch;
 
 use base::{Base, Extent};
 use capability::Parameters;
@@ -68,6 +71,7 @@ use port::PortWork;
 use quirks::Quirks;
 use records::Records;
 use regs::Blocks;
+use watch::Watch;
 
 pub use device::DeviceRecord;
 pub use emergency::EmergencyStop;
@@ -149,6 +153,7 @@ pub struct Xhci<'s, B> {
     streams: &'s mut [StreamRecord],
     statistics: Statistics,
     recent: Recent,
+    watch: Watch,
 }
 
 impl<'s, B: Bus> Xhci<'s, B> {
@@ -200,6 +205,7 @@ impl<'s, B: Bus> Xhci<'s, B> {
             streams,
             statistics: Statistics::default(),
             recent: Recent::NONE,
+            watch: Watch::NONE,
         })
     }
 

@@ -305,9 +305,13 @@ impl<B: Bus> Xhci<'_, B> {
             Phase::Running => {
                 self.expire_commands(pool, now);
                 self.detect_again(now);
+                self.keep_watch(now);
                 self.wake = match self.pending {
                     true => Instant::default(),
-                    false => self.command_deadline().min(self.ports.deadline()),
+                    false => {
+                        let deadline = self.command_deadline().min(self.ports.deadline());
+                        deadline.min(self.watch.next)
+                    }
                 };
             }
             Phase::Idle | Phase::Dead => self.wake = Instant::NEVER,
