@@ -131,7 +131,10 @@ impl<B: Bus> RootPorts for Xhci<'_, B> {
     }
 
     fn power_port(&mut self, port: RootPort, on: bool) {
-        if self.parameters.power_switch {
+        // Over-current clears PP also where no power can be switched, and only software sets it again (`xHCI 1.2
+        // §5.4.8`).
+        let is_down = || !self.read_portsc(port).is_set(PORTSC::PP);
+        if self.parameters.power_switch || on && is_down() {
             let power = if on {
                 PORTSC::PP::SET
             } else {

@@ -83,10 +83,18 @@ pub(crate) fn addresses_64() -> Traits {
     }
 }
 
-/// Over-current on a port, from a moment in nanoseconds on: its power is gone.
-pub(crate) fn over_current(port: usize, at: u64) -> Faults {
+/// One that can switch the power of each port.
+pub(crate) fn switching_power() -> Traits {
+    Traits {
+        port_power_control: true,
+        ..usual()
+    }
+}
+
+/// Over-current on a port, between two moments in nanoseconds: its power is gone.
+pub(crate) fn over_current(port: usize, from: u64, to: u64) -> Faults {
     let mut faults = Faults::none();
-    faults.over_current.push((port, at, u64::MAX));
+    faults.over_current.push((port, from, to));
     faults
 }
 

@@ -170,7 +170,7 @@ fn a_port_reset_may_hang() {
 #[test]
 fn over_current_takes_the_port_down() {
     let faults = Faults {
-        over_current: [(0, 400 * MILLISECOND)].into(),
+        over_current: vec![(0, 400 * MILLISECOND, 600 * MILLISECOND)],
         ..Faults::none()
     };
     let mut raw = with_disks(Traits::default(), faults);
@@ -179,6 +179,12 @@ fn over_current_takes_the_port_down() {
     let status = raw.read(raw.port(0));
     assert_eq!(status & (1 << 20 | 1 << 17), 1 << 20 | 1 << 17);
     assert_eq!(status & (PORT_POWER | 1 << 3 | 0b11), 1 << 3);
+    // It is over, and the port stays down until it is told otherwise.
+    raw.machine.advance(1_000 * MILLISECOND);
+    assert_eq!(raw.read(raw.port(0)) & (PORT_POWER | 1 << 3 | 0b11), 0);
+    raw.write(raw.port(0), PORT_POWER);
+    raw.machine.advance(500 * MILLISECOND);
+    assert_eq!(raw.read(raw.port(0)) & (PORT_POWER | 1), PORT_POWER | 1);
 }
 
 #[test]

@@ -64,8 +64,8 @@ pub struct Faults {
     /// Events that nothing caused, with their words (the cycle bit is added), at these moments: early
     /// or late ones, null pointers, slots that have gone.
     pub stray_events: Vec<(Nanoseconds, [u32; 4])>,
-    /// This port draws too much from this moment on: it loses its power.
-    pub over_current: BTreeMap<usize, Nanoseconds>,
+    /// This port draws too much from the first moment to the second: it loses its power.
+    pub over_current: Vec<(usize, Nanoseconds, Nanoseconds)>,
     /// These ports never say how fast they are: their speed reads as 0.
     pub no_speed: BTreeSet<usize>,
     /// The device in this port is gone from its n-th transaction on.
@@ -105,8 +105,9 @@ impl Faults {
         for (at, words) in &self.stray_events {
             agenda.add(*at, Due::StrayEvent(*words));
         }
-        for (port, at) in &self.over_current {
-            agenda.add(*at, Due::OverCurrent(*port));
+        for &(port, from, to) in &self.over_current {
+            agenda.add(from, Due::OverCurrent(port, true));
+            agenda.add(to, Due::OverCurrent(port, false));
         }
     }
 }

@@ -95,7 +95,7 @@ enum Due {
     /// An event that nothing caused.
     StrayEvent([u32; 4]),
     /// A port draws too much.
-    OverCurrent(usize),
+    OverCurrent(usize, bool),
     /// Interrupt moderation is over for this interrupter.
     Moderated(usize),
 }
@@ -192,7 +192,7 @@ impl Xhci {
             Due::Packet(slot, endpoint, life) => self.next_packet(around, slot, endpoint, life),
             Due::Dies(death) => self.die(around, death),
             Due::StrayEvent(words) => self.post_event(around, 0, words, true),
-            Due::OverCurrent(port) => self.over_current(around, port),
+            Due::OverCurrent(port, on) => self.over_current(around, port, on),
             Due::Moderated(index) => self.moderation_ends(around, index),
         }
     }

@@ -20,8 +20,10 @@ impl Xhci {
         let port = &mut self.ports[index];
         port.changes &= !(value & CHANGES);
         port.sticky = value & STICKY;
-        if self.traits.port_power_control {
-            self.switch_power(around, index, value & POWER != 0);
+        let on = value & POWER != 0;
+        // Without a switch it brings a port back that over-current has taken down, and no more.
+        if self.traits.port_power_control || on {
+            self.switch_power(around, index, on);
         }
         if value & ENABLED != 0 {
             self.disable(index);

@@ -347,12 +347,15 @@ impl Xhci {
         }
     }
 
-    /// §4.19.4: the port is disabled, and its device loses power.
-    pub(super) fn over_current(&mut self, around: &mut Surroundings<'_>, index: usize) {
-        self.ports[index].over_current = true;
-        self.ports[index].powered = false;
-        self.power_device(around, index, false);
-        self.watch_link(around, index);
+    /// §4.19.4: the port is disabled, and its device loses power. PP goes to zero whether the power can be switched
+    /// or not (§5.4.8), and stays there when the over-current is over.
+    pub(super) fn over_current(&mut self, around: &mut Surroundings<'_>, index: usize, on: bool) {
+        self.ports[index].over_current = on;
+        if on {
+            self.ports[index].powered = false;
+            self.power_device(around, index, false);
+            self.watch_link(around, index);
+        }
         self.set_change(around, index, OVER_CURRENT_CHANGE);
     }
 
