@@ -8,6 +8,7 @@ use rootport::Host;
 use rootport::block::queue::DiskId;
 use rootport::block::{BlockDevice, BlockError, Geometry, Lba};
 use rootport::host::{Controller, ControllerFault};
+use rootport::policy::{Policy, Queueing};
 use rootport::stack::{DiskInfo, DiskState, Tables};
 use rootport::time::{Duration, Instant};
 use rootport::usb::ControllerState;
@@ -40,6 +41,14 @@ pub(crate) const POOL: usize = 1 << 20;
 /// 10 s, 20 s for the episode of recovery that follows it, and 20 s for a disk that was opened again
 /// to be ready (`Policy`).
 pub(crate) const CALL_LIMIT: Duration = Duration::from_secs(10 + 20 + 20);
+
+/// Every way to queue the transfers of a Bulk-Only command; boards take the second.
+pub(crate) const QUEUEINGS: [Queueing; 4] = [
+    Queueing::AfterCommand,
+    Queueing::Eager,
+    Queueing::StatusLast,
+    Queueing::AfterData,
+];
 
 /// A machine and the host on it.
 pub(crate) struct Rig {
@@ -126,6 +135,14 @@ impl Rig {
             .expect("there is room for a controller");
         host.start();
         Ok(Self { machine, host })
+    }
+
+    /// Queues Bulk-Only commands in this way from the next disk on.
+    pub(crate) fn queue(&mut self, queueing: Queueing) {
+        self.host.set_policy(Policy {
+            queueing,
+            ..Policy::DEFAULT
+        });
     }
 
     /// Gives the host one more controller of its machine, by its index there.

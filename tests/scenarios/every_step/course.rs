@@ -2,7 +2,7 @@
 //! nothing of the pool is lost, and a good plug-in afterwards works.
 
 use crate::controller::{self, Faults};
-use crate::rig::{CALL_LIMIT, OTHER_PORT, Rig, disk_at, port_for};
+use crate::rig::{CALL_LIMIT, OTHER_PORT, QUEUEINGS, Rig, disk_at, port_for};
 use rootport::block::queue::DiskId;
 use rootport::block::{BlockError, Lba};
 use rootport::policy::Policy;
@@ -156,6 +156,7 @@ impl Course {
         };
         let traits = controller::shaped(controller::usual(), step);
         let mut rig = Rig::faulty(options, traits, faults);
+        rig.queue(QUEUEINGS[(step + step / 4) as usize % 4]);
         // Other pipes than the subject's, so that transfers can be told apart.
         let neighbour = Script::new().pipes(0, 0x85, 0x06).build();
         let neighbour = rig.disk(OTHER_PORT, neighbour);

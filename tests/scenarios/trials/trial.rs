@@ -14,7 +14,7 @@ use rootport_models::random::Random;
 use super::faults::Plan;
 use super::ledger::{BLOCK, Ledger, content};
 use crate::controller::{self, Driver};
-use crate::rig::{OTHER_PORT, POOL, Rig, disk_at, port_for};
+use crate::rig::{OTHER_PORT, POOL, QUEUEINGS, Rig, disk_at, port_for};
 use crate::scenarios::every_step::course::Subject;
 
 /// Blocks of the disk: so few that they are written again and again.
@@ -486,7 +486,9 @@ fn rig(seed: u64, plan: Plan) -> Rig {
         ..Options::default()
     };
     let pool = [POOL, POOL, SMALL_POOL][seed as usize / 9 % 3];
-    Rig::made(options, traits, plan.controller, pool, driver)
+    let mut rig = Rig::made(options, traits, plan.controller, pool, driver);
+    rig.queue(QUEUEINGS[(seed + seed / 4) as usize % 4]);
+    rig
 }
 
 fn contents(lba: u64, blocks: u64, number: u32) -> Vec<u8> {
