@@ -56,9 +56,10 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
                         .resets_of(function)
                         .is_some_and(|fallback| fallback.count_abort(&policy, now));
                 if is_habit {
-                    return Climb::ResetPort;
+                    return self.reset_port_early(function);
                 }
             }
+            // The ladder is past its own port reset.
             Climb::GiveUp if can_leave && has_time => {
                 if let Some(fallback) = self.resets_of(function) {
                     fallback.end_of_ladder(&policy, now);
@@ -69,6 +70,15 @@ impl<P: Platform, C: Driver> Host<'_, P, C> {
             _ => {}
         }
         climb
+    }
+
+    /// A port reset that the ladder has not come to is the rung of this episode all the same: a device that
+    /// does not come back from it gets the next one.
+    fn reset_port_early(&mut self, function: u8) -> Climb {
+        if let Some(slot) = self.functions.get_mut(usize::from(function)) {
+            slot.ladder.port_is_reset();
+        }
+        Climb::ResetPort
     }
 
     /// The controller of a function has died and is started again. If the device was being brought back

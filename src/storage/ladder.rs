@@ -125,6 +125,11 @@ impl Ladder {
         self.began.unwrap_or(now) + episode
     }
 
+    /// The port is reset for the episode's fault although this rung was not come to: so it has been tried.
+    pub(crate) fn port_is_reset(&mut self) {
+        self.rung = self.rung.max(Rung::PortReset);
+    }
+
     /// Whether it has come to the transport's second reset, and no further.
     #[must_use]
     pub(crate) fn is_at_unit_reset(&self) -> bool {
@@ -290,6 +295,23 @@ mod tests {
         assert!(now < at(100) + EPISODE);
         let calm = Ladder::DOWN.time_left(EPISODE, now);
         assert_eq!(calm, EPISODE);
+    }
+
+    #[test]
+    fn a_port_that_was_reset_ahead_of_its_rung_is_not_reset_again_and_no_higher_rung_is_forgotten()
+    {
+        let mut ladder = Ladder::DOWN;
+        ladder.climb(Failure::Reset, ALL, EPISODE, at(0));
+        ladder.port_is_reset();
+        assert_eq!(
+            ladder.climb(Failure::Broken, ALL, EPISODE, at(1)),
+            Climb::CyclePower
+        );
+        ladder.port_is_reset();
+        assert_eq!(
+            ladder.climb(Failure::Broken, ALL, EPISODE, at(2)),
+            Climb::RestartController
+        );
     }
 
     #[test]

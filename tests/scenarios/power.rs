@@ -9,7 +9,7 @@ use rootport::stack::Parting;
 use rootport::time::Duration;
 use rootport::usb::PortState;
 use rootport_models::adapter::owned;
-use rootport_models::device::base::{Answer, Request};
+use rootport_models::device::base::{Answer, ControlTable, Request};
 use rootport_models::device::bot::{Action, Until, opcode};
 use rootport_models::device::scsi::{CacheLoss, LogicalUnit, pattern};
 use rootport_models::device::uas::{Fault, Manners, TaskManner, What, on};
@@ -59,6 +59,11 @@ fn cycles(rig: &Rig) -> usize {
     let log = rig.machine.log();
     let is_one = |line: &&String| line.contains("then CyclePower");
     log.iter().filter(is_one).count()
+}
+
+fn is_dark(host: &ModelHost) -> bool {
+    let mut ports = host.bus().ports();
+    ports.any(|port| matches!(port.state(), PortState::Unpowered(_)))
 }
 
 fn submit_read(rig: &mut Rig, disk: DiskId, lba: u64) {
@@ -138,6 +143,39 @@ fn a_bridge_with_both_that_loses_its_power_stays_with_uas() {
         assert_eq!(block, Ok(pattern(2000, 512)), "{}", rig.describe());
         assert_eq!(cycles(&rig), 1, "{power:?}");
         assert_eq!(rig.units_at(HIGH_PORT)[0].usage.to_string(), "uas");
+    }
+}
+
+/// It takes ABORT TASK well, but needs it too often; and does not survive the reset behind which UAS is left.
+#[test]
+fn a_bridge_that_is_lost_in_the_reset_that_leaves_uas_loses_its_power_and_goes_on() {
+    for power in [Power::Port, Power::Rails(2)] {
+        let mut rig = rig(power);
+        let device = BothScript::new().build();
+        let disk = rig.disk(HIGH_PORT, device.clone());
+        let hang_once = || {
+            let hangs = on(READ, What::Hang).times(1);
+            device.change(|device| device.function.uas.faults = vec![hangs]);
+        };
+        for lba in 1..Policy::DEFAULT.uas_aborts {
+            hang_once();
+            rig.within(CALL_LIMIT, |rig| rig.check(disk, lba.into(), 1));
+        }
+        hang_once();
+        device.change(|device| device.controls.always(Request::ANY, Answer::Silent));
+        submit_read(&mut rig, disk, 2000);
+        assert!(
+            rig.host.poll_until(CALL_LIMIT, is_dark),
+            "{}",
+            rig.describe()
+        );
+        device.change(|device| device.controls = ControlTable::default());
+        rig.run(CALL_LIMIT);
+        let completion = rig.host.take_completion().expect("it has ended");
+        assert_eq!(completion.result, Ok(()), "{power:?}: {}", rig.describe());
+        assert_eq!(cycles(&rig), 1, "{power:?}");
+        let usage = rig.units_at(HIGH_PORT)[0].usage.to_string();
+        assert_eq!(usage, "bot (fell back: 5 aborts in 600 s)");
     }
 }
 
@@ -245,10 +283,6 @@ fn write_over_a_swap(power: Power, second: &Disk) -> Result<(), BlockError> {
     let buffer = owned(&mut rig.machine.buffer(512, 0));
     let write = Operation::Write(Lba(2000));
     rig.host.submit(disk, write, Some(buffer)).expect("room");
-    let is_dark = |host: &ModelHost| {
-        let mut ports = host.bus().ports();
-        ports.any(|port| matches!(port.state(), PortState::Unpowered(_)))
-    };
     assert!(rig.host.poll_until(CALL_LIMIT, is_dark));
     drop(rig.machine.unplug(0, HIGH_PORT).expect("it is still in"));
     rig.plug(HIGH_PORT, second.clone());
