@@ -134,7 +134,11 @@ impl Rig {
         host.add_controller(driver)
             .expect("there is room for a controller");
         host.start();
-        Ok(Self { machine, host })
+        let mut rig = Self { machine, host };
+        if std::env::var("ROOTPORT_QUEUEING").is_ok_and(|words| words == "eager") {
+            rig.queue(Queueing::Eager);
+        }
+        Ok(rig)
     }
 
     /// Queues Bulk-Only commands in this way from the next disk on.
