@@ -6,7 +6,7 @@ use rootport::block::queue::DiskId;
 use rootport::policy::Policy;
 use rootport::time::Duration;
 use rootport_models::device::bot::{Action, Until, opcode};
-use rootport_models::device::scsi::LogicalUnit;
+use rootport_models::device::scsi::{LogicalUnit, pattern};
 use rootport_models::device::uas::{Manners, TaskManner, What, on};
 use rootport_models::device::{Disk, Script, UasScript};
 
@@ -66,7 +66,7 @@ fn any_depth_is_one_that_the_device_can_have() {
     }
 }
 
-/// A deadline in the past is passed at once; what the disk says in time counts all the same.
+/// A deadline in the past is passed at once. With all time there is, a good disk is a good disk.
 #[test]
 fn deadlines_of_no_time_or_of_all_time_end_every_call() {
     let set: [fn(&mut Policy, Duration); 9] = [
@@ -87,13 +87,20 @@ fn deadlines_of_no_time_or_of_all_time_end_every_call() {
             let mut rig = rig(policy);
             rig.plug(HIGH_PORT, Script::new().build());
             rig.run(Duration::from_secs(60));
+            let has_time = time == Duration::MAX;
             let Ok(disk) = rig.host.first_disk() else {
+                assert!(!has_time, "{policy:?}");
                 continue;
             };
             for lba in 0..3 {
-                let _any = rig.within(CALL_LIMIT, |rig| rig.read(disk, lba, 512));
-                let _any = rig.within(CALL_LIMIT, |rig| rig.write(disk, lba, &[1; 512]));
-                let _any = rig.within(CALL_LIMIT, |rig| rig.flush(disk));
+                let read = rig.within(CALL_LIMIT, |rig| rig.read(disk, lba, 512));
+                let write = rig.within(CALL_LIMIT, |rig| rig.write(disk, lba, &[1; 512]));
+                let flush = rig.within(CALL_LIMIT, |rig| rig.flush(disk));
+                let all = (read.map(|block| block == pattern(lba, 512)), write, flush);
+                assert!(
+                    !has_time || all == (Ok(true), Ok(()), Ok(())),
+                    "{all:?}, {policy:?}"
+                );
             }
         }
     }
