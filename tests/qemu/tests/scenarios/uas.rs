@@ -241,6 +241,26 @@ fn a_uas_disk_pulled_while_it_is_read_is_gone_and_comes_back_as_a_new_one() {
     }
 }
 
+/// `cargo xtask demo --device both`.
+#[test]
+fn the_whole_demo_is_true_on_a_bulk_only_disk_and_a_uas_disk_at_once() {
+    let images = ["a", "b"].map(|which| DemoDisk::make(&format!("demo-both-{which}"), Table::Mbr));
+    let images = images.map(Result::unwrap);
+    let bulk_only = UsbDisk::new("disk0", images[0].path(), Access::ReadWrite);
+    let uas = uas_disk("disk1", images[1].path(), Access::ReadWrite);
+    let bench = Bench::virt("qemu-xhci").unwrap();
+    let words = "rootport.mode=demo rootport.disks=2";
+    let transcript = bench.run("demo-both", words, &[&bulk_only, &uas]).unwrap();
+    for (driver, image) in ["bot", "uas"].into_iter().zip(&images) {
+        let disk = transcript.with("disk", "driver", driver).next().unwrap();
+        let number = disk.number("number").unwrap();
+        Verdict::of_demo(&transcript.of_disk(number), &image.layout()).unwrap();
+        image.check_file_system().unwrap();
+        image.check_copied_file().unwrap();
+        image.check_scratch().unwrap();
+    }
+}
+
 #[test]
 fn a_bulk_only_disk_and_a_uas_disk_are_read_in_turns() {
     for controller in ["qemu-xhci", "ehci"] {
